@@ -1,0 +1,242 @@
+//! The inbox row is won inside the open transaction. Losing it means that a committed row exists:
+//! whoever meets an uncommitted one waits for it, and takes over if it rolls back.
+
+use crate::begin::{Limits, Transaction, milliseconds};
+use crate::connection::Connection;
+use crate::error::{Class, Stage, StoreError};
+use crate::fingerprint::Fingerprint;
+use crate::key::{Consumer, Key};
+use sqlx::{PgConnection, Row};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout_at;
+
+/// How often a claim is tried whose rival's row is pruned between two statements of ours.
+const PRUNED_MEANWHILE_MAX: u32 = 3;
+
+/// The committed verdict that a row records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// The handler ran.
+    Processed,
+    /// There was explicitly nothing to do.
+    Ignored,
+}
+
+impl Status {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Processed => "processed",
+            Self::Ignored => "ignored",
+        }
+    }
+}
+
+/// One row to be written.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Whose effect it stands for.
+    pub consumer: Consumer,
+    /// The message's identity.
+    pub key: Key,
+    /// When SQS took the message (`SentTimestamp`); times outside the years 1970 to 9999 are dropped.
+    pub sent_at: Option<SystemTime>,
+    /// The verdict to be committed.
+    pub status: Status,
+    /// The body's fingerprint.
+    pub fingerprint: Fingerprint,
+    /// The SQS MessageId of this delivery.
+    pub transport_message_id: String,
+}
+
+/// The answer to a claim.
+#[derive(Debug)]
+pub enum Claimed {
+    /// The row is ours, in the open transaction.
+    Won(Claim),
+    /// A committed row exists; the transaction is over.
+    Existing(Existing),
+}
+
+/// A committed row of the same key.
+#[derive(Debug)]
+pub struct Existing {
+    /// Whether that row's fingerprint agrees with this message's.
+    pub same_body: bool,
+    /// The connection, outside any transaction; `None` where it had to be closed.
+    pub connection: Option<Connection>,
+}
+
+/// A statement failed, with the connection where it is still good.
+#[derive(Debug)]
+pub struct Failure {
+    /// What happened.
+    pub error: StoreError,
+    /// The connection, outside any transaction; `None` where it had to be closed.
+    pub connection: Option<Connection>,
+}
+
+/// The inbox row won inside an open transaction. Dropping it closes the socket, which the server
+/// answers by rolling back.
+#[must_use = "dropping a claim rolls it back"]
+pub struct Claim {
+    pub(crate) connection: Connection,
+    pub(crate) ticket: Ticket,
+}
+
+/// Which row a transaction claimed.
+#[derive(Clone, Debug)]
+pub(crate) struct Ticket {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) transaction_id: TransactionId,
+}
+
+/// An `xid8` as the server wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TransactionId(pub(crate) u64);
+
+impl Claim {
+    /// The connection for the handler's statements. A transaction begun on it is a savepoint of the
+    /// claim's.
+    pub fn connection(&mut self) -> &mut PgConnection {
+        &mut self.connection.session.pg
+    }
+}
+
+impl fmt::Debug for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claim")
+            .field("ticket", &self.ticket)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Transaction {
+    /// Writes the key. One round trip; two where the winner commits while this claim waits for it.
+    ///
+    /// Cancel safe: a dropped call closes the connection.
+    ///
+    /// # Errors
+    /// [`Failure`] whose error has stage [`Stage::Claim`]; [`Class::Busy`] after `limits.claim` where
+    /// another delivery holds the key.
+    pub async fn claim(
+        mut self,
+        entry: Arc<Entry>,
+        limits: &Limits,
+    ) -> Result<Claimed, Box<Failure>> {
+        let answer = match timeout_at(limits.until, self.send_claim(&entry, limits)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                let connection = match error.class() {
+                    Class::Connection => None,
+                    Class::Busy | Class::Conflict | Class::Setup | Class::Refused => {
+                        self.roll_back(limits.until).await.ok()
+                    }
+                };
+                return Err(Box::new(Failure { error, connection }));
+            }
+            Err(_) => {
+                let error = StoreError::no_answer(Stage::Claim);
+                return Err(Box::new(Failure {
+                    error,
+                    connection: None,
+                }));
+            }
+        };
+        Ok(match answer {
+            Answer::Won(transaction_id) => Claimed::Won(Claim {
+                connection: self.connection,
+                ticket: Ticket {
+                    entry,
+                    transaction_id,
+                },
+            }),
+            Answer::Exists { same_body } => {
+                let connection = self.roll_back(limits.until).await.ok();
+                Claimed::Existing(Existing {
+                    same_body,
+                    connection,
+                })
+            }
+        })
+    }
+
+    async fn send_claim(&mut self, entry: &Entry, limits: &Limits) -> Result<Answer, StoreError> {
+        let failed = |error| StoreError::new(Stage::Claim, error);
+        for _ in 0..PRUNED_MEANWHILE_MAX {
+            let (transaction_id, stored) =
+                self.insert(entry, limits.claim).await.map_err(failed)?;
+            if let Some(transaction_id) = transaction_id {
+                return Ok(Answer::Won(transaction_id));
+            }
+            let stored = match stored {
+                Some(stored) => Some(stored),
+                None => self.stored_fingerprint(entry).await.map_err(failed)?,
+            };
+            if let Some(stored) = stored {
+                return Ok(Answer::Exists {
+                    same_body: entry.fingerprint.agrees_with(&stored),
+                });
+            }
+        }
+        Err(StoreError::busy(Stage::Claim))
+    }
+
+    async fn insert(
+        &mut self,
+        entry: &Entry,
+        wait: Duration,
+    ) -> Result<(Option<TransactionId>, Option<Vec<u8>>), sqlx::Error> {
+        let transport = Some(entry.transport_message_id.as_str())
+            .filter(|transport| *transport != entry.key.message_id());
+        let row = sqlx::query(self.connection.shared.statements.claim())
+            .bind(entry.consumer.as_str())
+            .bind(entry.key.source())
+            .bind(entry.key.message_id())
+            .bind(entry.sent_at.and_then(epoch_milliseconds))
+            .bind(entry.status.as_str())
+            .bind(entry.fingerprint.as_bytes())
+            .bind(transport)
+            .bind(milliseconds(wait).to_string())
+            .fetch_one(&mut self.connection.session.pg)
+            .await?;
+        let transaction_id: Option<String> = row.try_get("transaction_id")?;
+        let transaction_id = transaction_id.map(|text| parse(&text)).transpose()?;
+        Ok((transaction_id, row.try_get("fingerprint")?))
+    }
+
+    async fn stored_fingerprint(&mut self, entry: &Entry) -> Result<Option<Vec<u8>>, sqlx::Error> {
+        sqlx::query(self.connection.shared.statements.fingerprint())
+            .bind(entry.consumer.as_str())
+            .bind(entry.key.source())
+            .bind(entry.key.message_id())
+            .fetch_optional(&mut self.connection.session.pg)
+            .await?
+            .map(|row| row.try_get("fingerprint"))
+            .transpose()
+    }
+}
+
+enum Answer {
+    Won(TransactionId),
+    Exists { same_body: bool },
+}
+
+/// A number, so that it can stand in the proof's text.
+fn parse(text: &str) -> Result<TransactionId, sqlx::Error> {
+    text.parse()
+        .map(TransactionId)
+        .map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
+
+fn epoch_milliseconds(time: SystemTime) -> Option<i64> {
+    const YEAR_10000: i64 = 253_402_300_800_000;
+    let milliseconds = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()?
+        .as_millis();
+    i64::try_from(milliseconds)
+        .ok()
+        .filter(|milliseconds| *milliseconds < YEAR_10000)
+}

@@ -1,0 +1,178 @@
+//! What went wrong is told by SQLSTATE and stage, never by text: texts are localised and change.
+
+use std::error::Error;
+use std::{fmt, io};
+
+/// The step of a message's way that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Opening a connection.
+    Connect,
+    /// Opening a transaction.
+    Begin,
+    /// Writing the key.
+    Claim,
+    /// Proving the transaction and committing it.
+    Settle,
+    /// Undoing the transaction.
+    RollBack,
+    /// Taking back a claim that the handler committed.
+    Withdraw,
+}
+
+/// What a caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Another delivery holds the key (55P03). Report the record; it comes back.
+    Busy,
+    /// A serialisation failure or a deadlock (40001, 40P01). Run the record again.
+    Conflict,
+    /// The connection is of no use: throw it away and try once on a fresh one.
+    Connection,
+    /// The inbox is not there, or the role may not use it. Nothing works until someone mends it.
+    Setup,
+    /// Any other answer of the server: definite, nothing is stored.
+    Refused,
+}
+
+/// A statement of this crate failed.
+///
+/// The text never contains the server's DETAIL, which may quote data, nor any part of a connection's
+/// credentials.
+#[derive(Debug)]
+pub struct StoreError {
+    stage: Stage,
+    class: Class,
+    source: sqlx::Error,
+}
+
+impl StoreError {
+    pub(crate) fn new(stage: Stage, source: sqlx::Error) -> Self {
+        Self {
+            stage,
+            class: class_of(stage, &source),
+            source,
+        }
+    }
+
+    /// No answer in time; the connection has been closed.
+    pub(crate) fn no_answer(stage: Stage) -> Self {
+        let source = io::Error::new(
+            io::ErrorKind::TimedOut,
+            "no answer from the database in time",
+        );
+        Self {
+            stage,
+            class: Class::Connection,
+            source: sqlx::Error::Io(source),
+        }
+    }
+
+    pub(crate) fn busy(stage: Stage) -> Self {
+        let source =
+            sqlx::Error::Protocol("the key's row came and went while it was claimed".into());
+        Self {
+            stage,
+            class: Class::Busy,
+            source,
+        }
+    }
+
+    pub(crate) fn setup(stage: Stage, text: String) -> Self {
+        Self {
+            stage,
+            class: Class::Setup,
+            source: sqlx::Error::Protocol(text),
+        }
+    }
+
+    /// The step that failed.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// What can be done about it.
+    pub fn class(&self) -> Class {
+        self.class
+    }
+
+    /// The server's SQLSTATE, where the server answered.
+    pub fn sqlstate(&self) -> Option<String> {
+        sqlstate(&self.source)
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.class == Class::Setup && self.stage != Stage::Connect {
+            return f.write_str(
+                "the inbox cannot be used: run the migrations, check the schema's name and grant \
+                 the role USAGE on the schema and SELECT, INSERT and DELETE on its inbox table",
+            );
+        }
+        f.write_str(match self.stage {
+            Stage::Connect => "no connection to the database",
+            Stage::Begin => "the transaction could not be opened",
+            Stage::Claim if self.class == Class::Busy => {
+                "another delivery of the same message is at work on it"
+            }
+            Stage::Claim => "the key could not be claimed",
+            Stage::Settle => "the transaction could not be committed",
+            Stage::RollBack => "the transaction could not be rolled back",
+            Stage::Withdraw => "a claim committed by the handler could not be taken back",
+        })
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+/// The SQLSTATE of an sqlx error, where the server answered.
+pub fn sqlstate(error: &sqlx::Error) -> Option<String> {
+    error
+        .as_database_error()
+        .and_then(|e| e.code())
+        .map(|code| code.into_owned())
+}
+
+fn class_of(stage: Stage, error: &sqlx::Error) -> Class {
+    let Some(code) = sqlstate(error) else {
+        return if is_of_the_connection(error) {
+            Class::Connection
+        } else {
+            Class::Refused
+        };
+    };
+    match (stage, code.as_str()) {
+        (Stage::Claim, "55P03") => Class::Busy,
+        (_, "40001" | "40P01") => Class::Conflict,
+        (_, "42P01" | "42703" | "42501" | "3F000") => Class::Setup,
+        // 57014 is the statement timeout, 25006 a reader after a failover, 25P02 and 25P03 a session
+        // that is not in the state we left it in, 55000 a server that is not accepting writes yet.
+        (_, "57014" | "25006" | "25P02" | "25P03" | "25001" | "55000") => Class::Connection,
+        (_, code)
+            if ["08", "28", "53", "57"]
+                .iter()
+                .any(|class| code.starts_with(class)) =>
+        {
+            Class::Connection
+        }
+        (Stage::Connect, _) => Class::Connection,
+        _ => Class::Refused,
+    }
+}
+
+fn is_of_the_connection(error: &sqlx::Error) -> bool {
+    matches!(
+        error,
+        sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::Configuration(_)
+            | sqlx::Error::BeginFailed
+            | sqlx::Error::WorkerCrashed
+    )
+}

@@ -1,0 +1,69 @@
+//! A key can be chosen too coarsely, and numbers start over. The fingerprint tells "the same again",
+//! which is skipped, from "the same key for something else", which is money if it is skipped.
+
+use crate::canonical_json;
+use sha2::{Digest, Sha256};
+
+/// A version byte and a hash of the body.
+///
+/// Version 1 is the SHA-256 of the [canonical form](Fingerprint::of_body) of a JSON body, and of the
+/// bytes of any other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint([u8; Self::BYTES]);
+
+impl Fingerprint {
+    const VERSION: u8 = 1;
+    const BYTES: usize = 33;
+
+    /// The fingerprint of a message's body. For JSON, the order of fields, white space and the
+    /// spelling of characters (`A` or `\u0041`) do not matter, while numbers count as written: `1e2`
+    /// is not `100`. A body that is not JSON is taken byte for byte.
+    pub fn of_body(body: &str) -> Self {
+        let mut canonical = Vec::with_capacity(body.len());
+        match canonical_json::write(body, &mut canonical) {
+            Some(()) => Self::of_bytes(&canonical),
+            None => Self::of_bytes(body.as_bytes()),
+        }
+    }
+
+    fn of_bytes(bytes: &[u8]) -> Self {
+        let mut fingerprint = [Self::VERSION; Self::BYTES];
+        fingerprint[1..].copy_from_slice(&Sha256::digest(bytes));
+        Self(fingerprint)
+    }
+
+    /// The bytes as stored: the version, then the hash.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Whether a stored fingerprint is of the same body. One of another version cannot be compared
+    /// and agrees: after an upgrade, redeliveries of old messages must not turn into failures.
+    pub fn agrees_with(&self, stored: &[u8]) -> bool {
+        stored.first() != self.0.first() || stored == self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B-09: a relay that re-serialises must not send good messages to the dead-letter queue.
+    #[test]
+    fn a_reordered_json_body_has_the_same_fingerprint() {
+        let fingerprint = Fingerprint::of_body(r#"{"a":1,"b":2}"#);
+        assert!(fingerprint.agrees_with(Fingerprint::of_body(r#"{ "b":2, "a":1 }"#).as_bytes()));
+        assert!(!fingerprint.agrees_with(Fingerprint::of_body(r#"{"a":1,"b":3}"#).as_bytes()));
+    }
+
+    #[test]
+    fn a_body_that_is_not_json_counts_byte_for_byte() {
+        let fingerprint = Fingerprint::of_body("a b");
+        assert!(!fingerprint.agrees_with(Fingerprint::of_body("a  b").as_bytes()));
+    }
+
+    #[test]
+    fn another_version_cannot_disagree() {
+        assert!(Fingerprint::of_body("x").agrees_with(&[9, 1, 2, 3]));
+    }
+}

@@ -1,0 +1,42 @@
+//! Everything lambda-inbox says to Postgres.
+//!
+//! SQS delivers at least once; the table behind this crate makes the second delivery harmless. Its
+//! row is written in the same transaction as the message's effect, so both exist or neither does.
+//! One message's way through this crate:
+//!
+//! 1. [`Slot::connection`] hands out a [`Connection`] that the process owns and keeps.
+//! 2. [`Connection::begin`] opens a transaction whose properties do not depend on the role.
+//! 3. [`Transaction::claim`] writes the key. It is either [won](Claimed::Won) or was
+//!    [there before](Claimed::Existing).
+//! 4. The handler works on [`Claim::connection`].
+//! 5. [`Claim::settle`] proves that the transaction is still the claim's, and commits.
+//!
+//! No other crate of the workspace holds SQL, and this one knows nothing of Lambda or the AWS SDK.
+//!
+//! PostgreSQL 14 or later is needed, for `client_connection_check_interval`.
+
+mod begin;
+mod canonical_json;
+mod claim;
+mod connection;
+mod error;
+mod fingerprint;
+mod key;
+mod migrate;
+mod roll_back;
+mod schema;
+mod settle;
+mod statements;
+mod withdraw;
+
+pub use begin::{Limits, Transaction};
+pub use claim::{Claim, Claimed, Entry, Existing, Failure, Status};
+pub use connection::{Connection, Slot, Store};
+pub use error::{Class, Stage, StoreError, sqlstate};
+pub use fingerprint::Fingerprint;
+pub use key::{Consumer, Key, KeyError, PART_BYTES_MAX};
+pub use migrate::{MigrateError, Migrated, migrate};
+pub use roll_back::RolledBack;
+pub use schema::{Schema, SchemaError};
+pub use settle::{Settled, Violation};
+pub use withdraw::Withdrawal;
