@@ -1,0 +1,189 @@
+//! One invocation: up to *k* workers take lanes from a queue until it is empty or the time is up.
+
+use crate::body::Decode;
+use crate::deadline::Deadline;
+use crate::error::{InboxError, Outage};
+use crate::handler::Handler;
+use crate::inbox::{OutagePolicy, Settings};
+use crate::metrics;
+use crate::outcome::{Outcome, Report, Verdict};
+use crate::plan::{Identity, Lane, Plan};
+use crate::response::{Answer, response};
+use crate::worker::{NoConnection, Worker};
+use aws_lambda_events::sqs::SqsBatchResponse;
+use futures_util::future::join_all;
+use lambda_inbox_store::Slot;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+use tokio::time::timeout_at;
+
+pub(crate) const NO_TIME: &str =
+    "too little time was left to start it; it comes back untouched (see the reserve setting)";
+
+/// The state of one invocation. Nothing of it outlives the response.
+pub(crate) struct Batch<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) deadline: Deadline,
+    identities: Vec<Identity>,
+    lanes: Mutex<VecDeque<Lane>>,
+    verdicts: Mutex<Vec<Option<Verdict>>>,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(settings: &'a Settings, deadline: Deadline, plan: Plan) -> Self {
+        let verdicts = vec![None; plan.identities.len()];
+        Self {
+            settings,
+            deadline,
+            identities: plan.identities,
+            lanes: Mutex::new(plan.lanes),
+            verdicts: Mutex::new(verdicts),
+        }
+    }
+
+    pub(crate) async fn run<D, H>(self, handler: &H) -> Result<SqsBatchResponse, InboxError>
+    where
+        D: Decode,
+        H: Handler<D::Body>,
+    {
+        let slots = self.slots().await;
+        let workers = slots
+            .into_iter()
+            .enumerate()
+            .map(|(index, slot)| Worker::<D, H>::new(&self, handler, slot).run(index == 0));
+        let lost = join_all(workers).await.into_iter().find_map(Result::err);
+        self.record_untouched(lost);
+        self.finish()
+    }
+
+    /// The right to as many connections as are free and of use. Waits for the first one only, and
+    /// holds none while it waits: two invocations of one environment cannot block each other.
+    async fn slots(&self) -> Vec<Slot> {
+        let wanted = self.settings.connections.get().min(self.lanes().len());
+        if wanted == 0 || !self.deadline.may_start() {
+            return Vec::new();
+        }
+        let store = &self.settings.store;
+        let Ok(first) = timeout_at(self.deadline.before_handler(), store.slot()).await else {
+            return Vec::new();
+        };
+        std::iter::once(first)
+            .chain(std::iter::from_fn(|| store.try_slot()))
+            .take(wanted)
+            .collect()
+    }
+
+    pub(crate) fn next_lane(&self) -> Option<Lane> {
+        self.lanes().pop_front()
+    }
+
+    fn lanes(&self) -> std::sync::MutexGuard<'_, VecDeque<Lane>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a verdict down and tells everyone who wants to know.
+    pub(crate) fn record(&self, position: usize, verdict: Verdict) {
+        let Some(identity) = self.identities.get(position) else {
+            return;
+        };
+        let report = Report {
+            consumer: self.settings.consumer.clone(),
+            position,
+            message_id: identity.message_id.clone(),
+            key: identity.key.clone(),
+            outcome: verdict.outcome,
+            reason: verdict.reason.clone(),
+        };
+        log(&report);
+        metrics::count(&report);
+        if let Some(hook) = &self.settings.hook
+            && catch_unwind(AssertUnwindSafe(|| hook(&report))).is_err()
+        {
+            tracing::error!(consumer = %report.consumer, "the outcome hook panicked");
+        }
+        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = verdicts.get_mut(position) {
+            *place = Some(verdict);
+        }
+    }
+
+    fn finish(self) -> Result<SqsBatchResponse, InboxError> {
+        let verdicts = self
+            .verdicts
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let verdicts: Vec<Verdict> = verdicts
+            .into_iter()
+            .map(|verdict| verdict.unwrap_or_else(|| Verdict::not_started(NO_TIME)))
+            .collect();
+        let consumer = self.settings.consumer.clone();
+        let unidentified = self
+            .identities
+            .iter()
+            .filter(|i| i.message_id.is_none())
+            .count();
+        if unidentified > 0 {
+            return Err(InboxError::Unidentified {
+                consumer,
+                count: unidentified,
+            });
+        }
+        let outage = verdicts.iter().find(|verdict| verdict.outage);
+        let committed = verdicts
+            .iter()
+            .any(|verdict| verdict.outcome.is_committed());
+        if let (Some(outage), false, OutagePolicy::FailInvocation) =
+            (outage, committed, self.settings.outage)
+        {
+            metrics::increment(metrics::OUTAGES, consumer.as_str());
+            let source = Outage(outage.reason.clone().unwrap_or_default());
+            return Err(InboxError::Outage { consumer, source });
+        }
+        let answers: Vec<_> = self
+            .identities
+            .iter()
+            .zip(&verdicts)
+            .map(|(identity, verdict)| Answer {
+                message_id: identity.message_id.as_deref(),
+                key: identity.key.as_ref(),
+                verdict,
+            })
+            .collect();
+        Ok(response(&answers))
+    }
+
+    /// What no worker took: there was no connection, or the time was up.
+    fn record_untouched(&self, lost: Option<NoConnection>) {
+        while let Some(lane) = self.next_lane() {
+            for job in lane.jobs {
+                let untouched = match &lost {
+                    Some(NoConnection(reason)) => Verdict {
+                        outage: true,
+                        ..Verdict::not_started(reason)
+                    },
+                    None => Verdict::not_started(NO_TIME),
+                };
+                self.record(job.position, job.work.err().unwrap_or(untouched));
+            }
+        }
+    }
+}
+
+/// One line for each record that needs someone's attention.
+fn log(report: &Report) {
+    let (consumer, outcome) = (report.consumer.as_str(), report.outcome.as_str());
+    let message_id = report.message_id.as_deref().unwrap_or("(none)");
+    let reason = report.reason.as_deref().unwrap_or_default();
+    match report.outcome {
+        Outcome::Processed | Outcome::Ignored | Outcome::Duplicate => {
+            tracing::debug!(consumer, message_id, outcome, reason, "record done");
+        }
+        Outcome::Busy | Outcome::NotStarted => {
+            tracing::info!(consumer, message_id, outcome, reason, "record goes back");
+        }
+        Outcome::Failed | Outcome::Poison | Outcome::Unknown | Outcome::Mismatch => {
+            tracing::warn!(consumer, message_id, outcome, reason, "record goes back");
+        }
+    }
+}

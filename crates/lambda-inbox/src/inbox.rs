@@ -1,0 +1,288 @@
+//! What a user configures, once, at start-up.
+
+use crate::body::{Decode, Json, Raw, Text};
+use crate::deadline::{Clock, SystemClock, Timing};
+use crate::handler::Handler;
+use crate::key::{KeyError, KeyStrategy};
+use crate::outcome::Report;
+use crate::service::InboxService;
+use aws_lambda_events::sqs::SqsMessage;
+use lambda_inbox_store::{Consumer, Schema, Store};
+use serde::de::DeserializeOwned;
+use sqlx::postgres::PgConnectOptions;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whether an invocation during a database outage fails, or reports each record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OutagePolicy {
+    /// The invocation fails where no record could use the database and nothing committed. The poller
+    /// then backs off, instead of using up the receive counts of good messages at full speed.
+    #[default]
+    FailInvocation,
+    /// Each record is reported as failed.
+    ReportEach,
+}
+
+/// What happens to a message whose key was committed for another body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MismatchPolicy {
+    /// It is reported, and goes to the dead-letter queue in the end.
+    #[default]
+    Report,
+    /// It is skipped like a duplicate, with a warning. What it said is lost.
+    Skip,
+}
+
+pub(crate) type OutcomeHook = Arc<dyn Fn(&Report) + Send + Sync>;
+
+/// A consumer's inbox, ready to take a handler. Cloning is cheap and shares the connections.
+#[derive(Clone)]
+pub struct Inbox {
+    pub(crate) settings: Arc<Settings>,
+}
+
+pub(crate) struct Settings {
+    pub(crate) consumer: Consumer,
+    pub(crate) store: Store,
+    pub(crate) connections: NonZeroUsize,
+    pub(crate) key: KeyStrategy,
+    pub(crate) timing: Timing,
+    pub(crate) outage: OutagePolicy,
+    pub(crate) mismatch: MismatchPolicy,
+    pub(crate) hook: Option<OutcomeHook>,
+}
+
+impl Inbox {
+    /// An inbox for `consumer` in the database that `options` name. Never connects: an outage must
+    /// not become an init loop.
+    ///
+    /// `consumer` is the handler's stable, declared name and part of every key. Renaming it forgets
+    /// what has been processed.
+    pub fn builder(consumer: impl Into<String>, options: PgConnectOptions) -> InboxBuilder {
+        InboxBuilder::new(consumer.into(), options)
+    }
+
+    /// Takes a handler of JSON bodies.
+    pub fn handler<T, H>(self, handler: H) -> InboxService<Json<T>, H>
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+        H: Handler<T>,
+    {
+        self.service(handler)
+    }
+
+    /// Takes a handler of bodies as they came, byte for byte.
+    pub fn text_handler<H: Handler<String>>(self, handler: H) -> InboxService<Text, H> {
+        self.service(handler)
+    }
+
+    /// Takes a handler of whole records; the body may be absent.
+    pub fn record_handler<H: Handler<SqsMessage>>(self, handler: H) -> InboxService<Raw, H> {
+        self.service(handler)
+    }
+
+    fn service<D: Decode, H: Handler<D::Body>>(self, handler: H) -> InboxService<D, H> {
+        InboxService::new(self.settings, handler)
+    }
+}
+
+impl fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inbox")
+            .field("consumer", &self.settings.consumer)
+            .field("store", &self.settings.store)
+            .field("connections", &self.settings.connections)
+            .field("key", &self.settings.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds an [`Inbox`]. Every setting has a default that is safe on a standard queue.
+pub struct InboxBuilder {
+    consumer: String,
+    options: PgConnectOptions,
+    schema: Schema,
+    connections: usize,
+    key: KeyStrategy,
+    claim_wait: Duration,
+    settle_margin: Duration,
+    reserve: Duration,
+    clock: Arc<dyn Clock>,
+    outage: OutagePolicy,
+    mismatch: MismatchPolicy,
+    hook: Option<OutcomeHook>,
+}
+
+impl InboxBuilder {
+    fn new(consumer: String, options: PgConnectOptions) -> Self {
+        Self {
+            consumer,
+            options,
+            schema: Schema::default(),
+            connections: 1,
+            key: KeyStrategy::default(),
+            claim_wait: Duration::from_millis(250),
+            settle_margin: Duration::from_millis(500),
+            reserve: Duration::from_secs(1),
+            clock: Arc::new(SystemClock),
+            outage: OutagePolicy::default(),
+            mismatch: MismatchPolicy::default(),
+            hook: None,
+        }
+    }
+
+    /// The schema of the inbox table; `lambda_inbox` by default.
+    #[must_use]
+    pub fn schema(mut self, schema: Schema) -> Self {
+        self.schema = schema;
+        self
+    }
+
+    /// How many connections an execution environment holds, which is also how many messages run at
+    /// once; 1 by default. Environments times connections must fit the server's `max_connections`.
+    #[must_use]
+    pub fn connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
+        self
+    }
+
+    /// How a message's key is found; the SQS MessageId by default.
+    #[must_use]
+    pub fn key(mut self, key: KeyStrategy) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// How long a claim waits for another delivery of the same message before the record is reported
+    /// as busy; 250 ms by default.
+    #[must_use]
+    pub fn claim_wait(mut self, claim_wait: Duration) -> Self {
+        self.claim_wait = claim_wait;
+        self
+    }
+
+    /// How long before Lambda's deadline handlers are stopped, so that COMMIT, ROLLBACK and the
+    /// response still fit; 500 ms by default.
+    #[must_use]
+    pub fn settle_margin(mut self, settle_margin: Duration) -> Self {
+        self.settle_margin = settle_margin;
+        self
+    }
+
+    /// How much time must be left, counted to Lambda's deadline, for a record to start; 1 s by
+    /// default. What does not start comes back untouched. Set it above the time that one message
+    /// usually takes.
+    #[must_use]
+    pub fn reserve(mut self, reserve: Duration) -> Self {
+        self.reserve = reserve;
+        self
+    }
+
+    /// The clock that Lambda's deadline is compared with; the system's by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// What an invocation does during a database outage.
+    #[must_use]
+    pub fn outage_policy(mut self, policy: OutagePolicy) -> Self {
+        self.outage = policy;
+        self
+    }
+
+    /// What happens to a message whose key was committed for another body.
+    #[must_use]
+    pub fn mismatch_policy(mut self, policy: MismatchPolicy) -> Self {
+        self.mismatch = policy;
+        self
+    }
+
+    /// Called once for each record, as soon as its verdict is known and before the response goes out.
+    /// It must return quickly; a panic in it is logged and changes nothing.
+    #[must_use]
+    pub fn on_outcome(mut self, hook: impl Fn(&Report) + Send + Sync + 'static) -> Self {
+        self.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Checks the settings. Does not connect.
+    ///
+    /// # Errors
+    /// [`BuildError`] that names the setting and its rule.
+    pub fn build(self) -> Result<Inbox, BuildError> {
+        let consumer = Consumer::new(self.consumer).map_err(BuildError::Consumer)?;
+        let connections = NonZeroUsize::new(self.connections).ok_or(BuildError::NoConnections)?;
+        if self.claim_wait.is_zero() {
+            return Err(BuildError::NoClaimWait);
+        }
+        if self.settle_margin.is_zero() || self.reserve < self.settle_margin {
+            return Err(BuildError::Margins {
+                settle_margin: self.settle_margin,
+                reserve: self.reserve,
+            });
+        }
+        let settings = Settings {
+            consumer,
+            store: Store::new(self.options, self.schema, connections),
+            connections,
+            key: self.key,
+            timing: Timing {
+                claim_wait: self.claim_wait,
+                settle_margin: self.settle_margin,
+                reserve: self.reserve,
+                clock: self.clock,
+            },
+            outage: self.outage,
+            mismatch: self.mismatch,
+            hook: self.hook,
+        };
+        Ok(Inbox {
+            settings: Arc::new(settings),
+        })
+    }
+}
+
+impl fmt::Debug for InboxBuilder {
+    // Written by hand: the options hold the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InboxBuilder")
+            .field("consumer", &self.consumer)
+            .field("schema", &self.schema)
+            .field("connections", &self.connections)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A setting that cannot work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The consumer's name.
+    #[error(transparent)]
+    Consumer(KeyError),
+    /// Zero connections.
+    #[error("connections must be at least 1")]
+    NoConnections,
+    /// A claim that waits for ever would hold the batch for ever.
+    #[error("claim_wait must be longer than zero")]
+    NoClaimWait,
+    /// A record that starts within the settle margin would be stopped at once.
+    #[error(
+        "settle_margin ({settle_margin:?}) must be longer than zero and at most reserve \
+         ({reserve:?})"
+    )]
+    Margins {
+        /// As given.
+        settle_margin: Duration,
+        /// As given.
+        reserve: Duration,
+    },
+}

@@ -1,0 +1,76 @@
+//! SQS delivers at least once, and a Lambda function that charges a card, decrements stock or books an
+//! invoice must not do it twice.
+//!
+//! This crate wraps the handler of an SQS consumer. Each message's key is written to an inbox table in
+//! Postgres in the same transaction as the handler's effect, so that both exist or neither does, and
+//! the function's response names exactly the messages that did not commit.
+//!
+//! ```no_run
+//! use lambda_inbox::{HandlerError, Inbox, Message, sqlx::{self, PgConnection}};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Payment { account: i64, amount: i64 }
+//!
+//! async fn charge(payment: &Message<Payment>, conn: &mut PgConnection) -> Result<(), HandlerError> {
+//!     sqlx::query("UPDATE account SET balance = balance - $1 WHERE id = $2")
+//!         .bind(payment.body.amount)
+//!         .bind(payment.body.account)
+//!         .execute(&mut *conn)
+//!         .await?;
+//!     Ok(())
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), lambda_runtime::Error> {
+//!     let inbox = Inbox::from_env("payments")?;
+//!     lambda_inbox::run(inbox.handler(charge)).await
+//! }
+//! ```
+//!
+//! # The promise
+//!
+//! - Effects inside the handler's transaction: exactly once per key, for as long as the key is kept.
+//! - Effects outside it, and effects of a handler that ends the transaction itself: at least once.
+//!
+//! One message's way, one file a step: [`InboxEvent`] (raw), record, body, [`key`], claim,
+//! [`Handler`], settle, [`Outcome`], response.
+
+mod batch;
+mod body;
+mod deadline;
+mod env;
+mod error;
+mod event;
+mod handler;
+mod inbox;
+pub mod key;
+mod message;
+pub mod metrics;
+mod outcome;
+mod plan;
+mod process;
+mod record;
+mod response;
+mod run;
+mod service;
+mod span;
+mod worker;
+
+pub use body::{Decode, Json, Raw, Text};
+pub use deadline::{Clock, SystemClock};
+pub use env::EnvError;
+pub use error::{InboxError, Outage};
+pub use event::{EventError, InboxEvent};
+pub use handler::{BoxError, Handler, HandlerError};
+pub use inbox::{BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy};
+pub use key::{Key, KeyStrategy};
+pub use lambda_inbox_store::{Consumer, Schema, migrate};
+pub use message::Message;
+pub use outcome::{Outcome, Report};
+pub use record::DecodeError;
+pub use run::run;
+pub use service::InboxService;
+
+pub use aws_lambda_events;
+pub use lambda_runtime;
+pub use sqlx;

@@ -1,0 +1,134 @@
+//! The verdict on one record.
+
+use lambda_inbox_store::{Consumer, Key};
+use std::fmt;
+
+/// What became of a record. The first three mean that SQS may delete it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Key and effect committed now.
+    Processed,
+    /// There was explicitly nothing to do; the key committed.
+    Ignored,
+    /// The key was committed by an earlier delivery.
+    Duplicate,
+    /// The key was committed for another body. A silent skip would lose this one.
+    Mismatch,
+    /// Another delivery holds the key.
+    Busy,
+    /// The record was not touched: too little time was left, or it stands behind one that failed.
+    NotStarted,
+    /// The handler or the database failed; nothing is stored.
+    Failed,
+    /// It can never be processed: it does not decode, has no key, or the handler said so.
+    Poison,
+    /// The COMMIT's answer was lost; the next delivery finds out.
+    Unknown,
+}
+
+impl Outcome {
+    /// Whether the database holds this message's key and effect, so that SQS may delete it.
+    pub fn is_committed(self) -> bool {
+        match self {
+            Self::Processed | Self::Ignored | Self::Duplicate => true,
+            Self::Mismatch
+            | Self::Busy
+            | Self::NotStarted
+            | Self::Failed
+            | Self::Poison
+            | Self::Unknown => false,
+        }
+    }
+
+    /// The name in logs, metrics and the command line: snake_case.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Processed => "processed",
+            Self::Ignored => "ignored",
+            Self::Duplicate => "duplicate",
+            Self::Mismatch => "mismatch",
+            Self::Busy => "busy",
+            Self::NotStarted => "not_started",
+            Self::Failed => "failed",
+            Self::Poison => "poison",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// One record's verdict, as the outcome hook sees it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// Whose handler it was for.
+    pub consumer: Consumer,
+    /// The record's place in the event, from 0.
+    pub position: usize,
+    /// The SQS MessageId; `None` where the record has none that can be reported.
+    pub message_id: Option<String>,
+    /// The key; `None` where the record did not decode or has none.
+    pub key: Option<Key>,
+    /// The verdict.
+    pub outcome: Outcome,
+    /// Why, for everything but [`Outcome::Processed`]. Never quotes the body, except where the text
+    /// of a handler's own error does.
+    pub reason: Option<String>,
+}
+
+/// An outcome with its reason, on its way to the response.
+#[derive(Clone, Debug)]
+pub(crate) struct Verdict {
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: Option<String>,
+    /// The database could not be used at all.
+    pub(crate) outage: bool,
+    /// The switch for mismatches says to skip, so the record is not reported.
+    pub(crate) skipped: bool,
+}
+
+impl Verdict {
+    pub(crate) fn processed() -> Self {
+        Self {
+            outcome: Outcome::Processed,
+            reason: None,
+            outage: false,
+            skipped: false,
+        }
+    }
+
+    pub(crate) fn new(outcome: Outcome, reason: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            reason: Some(reason.into()),
+            outage: false,
+            skipped: false,
+        }
+    }
+
+    pub(crate) fn not_started(reason: impl Into<String>) -> Self {
+        Self::new(Outcome::NotStarted, reason)
+    }
+
+    pub(crate) fn outage(reason: impl Into<String>) -> Self {
+        Self {
+            outage: true,
+            ..Self::new(Outcome::Failed, reason)
+        }
+    }
+
+    /// Whether nothing later of the same FIFO group may run.
+    pub(crate) fn stops_group(&self) -> bool {
+        !self.outcome.is_committed()
+    }
+
+    /// Whether SQS must keep the message.
+    pub(crate) fn is_reported(&self) -> bool {
+        !self.outcome.is_committed() && !self.skipped
+    }
+}

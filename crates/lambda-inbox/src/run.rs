@@ -1,0 +1,61 @@
+//! The last line of a function's `main`.
+
+use crate::event::InboxEvent;
+use aws_lambda_events::sqs::SqsBatchResponse;
+use lambda_runtime::layers::TracingLayer;
+use lambda_runtime::{Diagnostic, LambdaEvent, Runtime};
+use std::fmt::Debug;
+use tower::Service;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+
+/// Serves Lambda's invocations with an [`InboxService`](crate::InboxService), bare or in tower layers
+/// of your own. Returns only where the Runtime API is gone.
+///
+/// Installs a subscriber that writes JSON lines, unless one is installed already. Its level is
+/// `AWS_LAMBDA_LOG_LEVEL`, else `RUST_LOG`, else `info`.
+///
+/// # Errors
+/// Where the Runtime API cannot be talked to.
+///
+/// # Panics
+/// Outside of Lambda, where the variables of its environment are missing.
+pub async fn run<S>(service: S) -> Result<(), lambda_runtime::Error>
+where
+    S: Service<LambdaEvent<InboxEvent>, Response = SqsBatchResponse> + Clone + Send + 'static,
+    S::Error: Into<Diagnostic> + Debug + Send,
+    S::Future: Send + 'static,
+{
+    install_subscriber();
+    Runtime::new(service)
+        .layer(TracingLayer::new())
+        .run_concurrent()
+        .await
+}
+
+fn install_subscriber() {
+    let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
+    let filter = EnvFilter::builder()
+        .with_default_directive(LevelFilter::INFO.into())
+        .parse_lossy(level.unwrap_or_default());
+    let installed = tracing_subscriber::fmt()
+        .json()
+        .without_time()
+        .with_env_filter(without_bodies(filter))
+        .try_init();
+    if installed.is_err() {
+        tracing::debug!("a tracing subscriber was there already");
+    }
+}
+
+/// lambda_runtime writes whole events, bodies and all, at TRACE.
+fn without_bodies(filter: EnvFilter) -> EnvFilter {
+    let level = filter
+        .max_level_hint()
+        .unwrap_or(LevelFilter::INFO)
+        .min(LevelFilter::DEBUG);
+    match format!("lambda_runtime={level}").parse() {
+        Ok(directive) => filter.add_directive(directive),
+        Err(_) => filter,
+    }
+}

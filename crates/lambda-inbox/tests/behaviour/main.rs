@@ -1,0 +1,17 @@
+//! What the inbox promises, each as a test against a real Postgres.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod batch;
+mod boundary;
+mod cases;
+mod connection;
+mod deadline;
+mod handlers;
+mod isolation;
+mod mismatch;
+mod observation;
+mod outage;
+mod overlap;
+mod round_trips;
+mod support;
