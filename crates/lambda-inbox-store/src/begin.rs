@@ -79,7 +79,7 @@ impl Connection {
 /// Every value is a number of ours, so the text is safe to build.
 fn begin_sql(limits: &Limits) -> String {
     format!(
-        "RESET ALL; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+        "RESET ROLE; RESET ALL; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
          SET LOCAL statement_timeout = {}; \
          SET LOCAL idle_in_transaction_session_timeout = {}; \
          SET LOCAL synchronous_commit = on; \

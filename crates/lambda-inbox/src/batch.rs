@@ -6,7 +6,7 @@ use crate::error::{InboxError, Outage};
 use crate::handler::Handler;
 use crate::inbox::{OutagePolicy, Settings};
 use crate::metrics;
-use crate::outcome::{Outcome, Report, Verdict};
+use crate::outcome::{Mark, Outcome, Report, Verdict};
 use crate::plan::{Identity, Lane, Plan};
 use crate::response::{Answer, response};
 use crate::worker::{NoConnection, Worker};
@@ -95,7 +95,7 @@ impl<'a> Batch<'a> {
             outcome: verdict.outcome,
             reason: verdict.reason.clone(),
         };
-        log(&report);
+        log(&report, verdict.mark);
         metrics::count(&report);
         if let Some(hook) = &self.settings.hook
             && catch_unwind(AssertUnwindSafe(|| hook(&report))).is_err()
@@ -129,7 +129,7 @@ impl<'a> Batch<'a> {
                 count: unidentified,
             });
         }
-        let outage = verdicts.iter().find(|verdict| verdict.outage);
+        let outage = verdicts.iter().find(|verdict| verdict.is_outage());
         let committed = verdicts
             .iter()
             .any(|verdict| verdict.outcome.is_committed());
@@ -158,10 +158,7 @@ impl<'a> Batch<'a> {
         while let Some(lane) = self.next_lane() {
             for job in lane.jobs {
                 let untouched = match &lost {
-                    Some(NoConnection(reason)) => Verdict {
-                        outage: true,
-                        ..Verdict::not_started(reason)
-                    },
+                    Some(NoConnection(reason)) => Verdict::not_started(reason).marked(Mark::Outage),
                     None => Verdict::not_started(NO_TIME),
                 };
                 self.record(job.position, job.work.err().unwrap_or(untouched));
@@ -171,18 +168,30 @@ impl<'a> Batch<'a> {
 }
 
 /// One line for each record that needs someone's attention.
-fn log(report: &Report) {
+fn log(report: &Report, mark: Mark) {
     let (consumer, outcome) = (report.consumer.as_str(), report.outcome.as_str());
     let message_id = report.message_id.as_deref().unwrap_or("(none)");
     let reason = report.reason.as_deref().unwrap_or_default();
-    match report.outcome {
-        Outcome::Processed | Outcome::Ignored | Outcome::Duplicate => {
+    match (report.outcome, mark) {
+        (_, Mark::HandlerBug) => {
+            tracing::error!(
+                consumer,
+                message_id,
+                outcome,
+                reason,
+                "the handler has a bug"
+            );
+        }
+        (_, Mark::Skipped) => {
+            tracing::warn!(consumer, message_id, outcome, reason, "record skipped");
+        }
+        (Outcome::Processed | Outcome::Ignored | Outcome::Duplicate, _) => {
             tracing::debug!(consumer, message_id, outcome, reason, "record done");
         }
-        Outcome::Busy | Outcome::NotStarted => {
+        (Outcome::Busy | Outcome::NotStarted, _) => {
             tracing::info!(consumer, message_id, outcome, reason, "record goes back");
         }
-        Outcome::Failed | Outcome::Poison | Outcome::Unknown | Outcome::Mismatch => {
+        (Outcome::Failed | Outcome::Poison | Outcome::Unknown | Outcome::Mismatch, _) => {
             tracing::warn!(consumer, message_id, outcome, reason, "record goes back");
         }
     }

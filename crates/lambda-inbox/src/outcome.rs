@@ -86,10 +86,19 @@ pub struct Report {
 pub(crate) struct Verdict {
     pub(crate) outcome: Outcome,
     pub(crate) reason: Option<String>,
+    pub(crate) mark: Mark,
+}
+
+/// What a verdict means beyond its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    None,
     /// The database could not be used at all.
-    pub(crate) outage: bool,
+    Outage,
     /// The switch for mismatches says to skip, so the record is not reported.
-    pub(crate) skipped: bool,
+    Skipped,
+    /// The handler has a bug that someone must mend.
+    HandlerBug,
 }
 
 impl Verdict {
@@ -97,8 +106,7 @@ impl Verdict {
         Self {
             outcome: Outcome::Processed,
             reason: None,
-            outage: false,
-            skipped: false,
+            mark: Mark::None,
         }
     }
 
@@ -106,8 +114,7 @@ impl Verdict {
         Self {
             outcome,
             reason: Some(reason.into()),
-            outage: false,
-            skipped: false,
+            mark: Mark::None,
         }
     }
 
@@ -115,20 +122,20 @@ impl Verdict {
         Self::new(Outcome::NotStarted, reason)
     }
 
-    pub(crate) fn outage(reason: impl Into<String>) -> Self {
-        Self {
-            outage: true,
-            ..Self::new(Outcome::Failed, reason)
-        }
+    pub(crate) fn failed(reason: impl Into<String>) -> Self {
+        Self::new(Outcome::Failed, reason)
     }
 
-    /// Whether nothing later of the same FIFO group may run.
-    pub(crate) fn stops_group(&self) -> bool {
-        !self.outcome.is_committed()
+    pub(crate) fn marked(self, mark: Mark) -> Self {
+        Self { mark, ..self }
     }
 
-    /// Whether SQS must keep the message.
+    pub(crate) fn is_outage(&self) -> bool {
+        self.mark == Mark::Outage
+    }
+
+    /// Whether SQS must keep the message. On a FIFO queue nothing later of its group may then run.
     pub(crate) fn is_reported(&self) -> bool {
-        !self.outcome.is_committed() && !self.skipped
+        !self.outcome.is_committed() && self.mark != Mark::Skipped
     }
 }

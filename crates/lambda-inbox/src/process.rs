@@ -6,7 +6,7 @@ use crate::handler::{Handler, HandlerError};
 use crate::inbox::MismatchPolicy;
 use crate::message::Message;
 use crate::metrics;
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Mark, Outcome, Verdict};
 use crate::worker::Worker;
 use futures_util::FutureExt;
 use lambda_inbox_store::{
@@ -30,6 +30,16 @@ pub(crate) enum Again {
     Connection(StoreError),
     /// A deadlock or a serialisation failure; everything was rolled back.
     Conflict(String),
+}
+
+impl Again {
+    /// The verdict where it is not tried again.
+    pub(crate) fn give_up(self) -> Verdict {
+        match self {
+            Self::Connection(error) => Verdict::failed(store_chain(&error)).marked(Mark::Outage),
+            Self::Conflict(reason) => Verdict::failed(reason),
+        }
+    }
 }
 
 /// How the handler ended.
@@ -75,7 +85,7 @@ where
             Handled::Failed(error) => self.failed(claim, &error).await,
             Handled::Panicked(text) => {
                 let reason = format!("the handler panicked: {text}");
-                Attempt::Over(self.stopped(claim, reason).await)
+                Attempt::Over(self.stopped(claim, reason).await.marked(Mark::HandlerBug))
             }
             Handled::TimedOut => {
                 let reason = "the handler was stopped, because Lambda's deadline came near; its \
@@ -140,7 +150,7 @@ where
         } else if error.is_conflict() {
             Attempt::Again(Again::Conflict(reason))
         } else {
-            Attempt::Over(Verdict::new(Outcome::Failed, reason))
+            Attempt::Over(Verdict::failed(reason))
         }
     }
 
@@ -149,7 +159,7 @@ where
         if self.withdraw(claim.abandon()).await {
             return self.violated(Violation::EndedTransaction, None).await;
         }
-        Verdict::new(Outcome::Failed, reason)
+        Verdict::failed(reason)
     }
 
     async fn violated(&mut self, violation: Violation, withdrawal: Option<Withdrawal>) -> Verdict {
@@ -158,8 +168,7 @@ where
         }
         let consumer = self.batch.settings.consumer.as_str();
         metrics::increment(metrics::BOUNDARY_VIOLATIONS, consumer);
-        tracing::error!(consumer, reason = %violation, "BoundaryViolation: a bug in the handler");
-        Verdict::new(Outcome::Failed, format!("BoundaryViolation: {violation}"))
+        Verdict::failed(format!("BoundaryViolation: {violation}")).marked(Mark::HandlerBug)
     }
 
     /// Returns whether the handler had committed the claim.
@@ -187,10 +196,10 @@ where
         }
         let reason = "the same key was committed for another body: the key is too coarse, or its \
                       numbers start over (see the mismatch policy)";
-        let skipped = self.batch.settings.mismatch == MismatchPolicy::Skip;
-        Verdict {
-            skipped,
-            ..Verdict::new(Outcome::Mismatch, reason)
+        let verdict = Verdict::new(Outcome::Mismatch, reason);
+        match self.batch.settings.mismatch {
+            MismatchPolicy::Report => verdict,
+            MismatchPolicy::Skip => verdict.marked(Mark::Skipped),
         }
     }
 
@@ -201,8 +210,8 @@ where
             Class::Busy => Attempt::Over(Verdict::new(Outcome::Busy, reason)),
             Class::Conflict => Attempt::Again(Again::Conflict(reason)),
             Class::Connection => Attempt::Again(Again::Connection(error)),
-            Class::Setup => Attempt::Over(Verdict::outage(reason)),
-            Class::Refused => Attempt::Over(Verdict::new(Outcome::Failed, reason)),
+            Class::Setup => Attempt::Over(Verdict::failed(reason).marked(Mark::Outage)),
+            Class::Refused => Attempt::Over(Verdict::failed(reason)),
         }
     }
 }

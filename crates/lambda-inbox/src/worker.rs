@@ -79,12 +79,13 @@ where
             let verdict = match (work, &behind) {
                 (Err(verdict), _) => verdict,
                 (Ok(_), Some(reason)) => Verdict::not_started(reason),
+                (Ok(_), None) if !self.batch.deadline.may_start() => Verdict::not_started(NO_TIME),
                 (Ok(prepared), None) => self.run_message(*prepared).await,
             };
-            if verdict.outage {
+            if verdict.is_outage() {
                 lost = verdict.reason.clone();
                 behind = lost.clone();
-            } else if lane.ordered && verdict.stops_group() && behind.is_none() {
+            } else if lane.ordered && verdict.is_reported() && behind.is_none() {
                 behind = Some(BEHIND_A_FAILURE.to_owned());
             }
             self.batch.record(position, verdict);
@@ -122,22 +123,20 @@ where
         let mut fresh = false;
         let mut conflicts = 0;
         loop {
-            if !self.batch.deadline.may_start() {
-                return Verdict::not_started(NO_TIME);
-            }
-            match self.attempt(&message, &entry, fresh).await {
+            let again = match self.attempt(&message, &entry, fresh).await {
                 Attempt::Over(verdict) => return verdict,
-                Attempt::Again(Again::Connection(error)) if fresh => {
-                    return Verdict::outage(store_chain(&error));
-                }
-                Attempt::Again(Again::Connection(_)) => fresh = true,
-                Attempt::Again(Again::Conflict(reason)) if conflicts == CONFLICT_RETRIES_MAX => {
-                    return Verdict::new(Outcome::Failed, reason);
-                }
-                Attempt::Again(Again::Conflict(_)) => {
+                Attempt::Again(again) => again,
+            };
+            if !self.batch.deadline.may_start() {
+                return again.give_up();
+            }
+            match again {
+                Again::Connection(_) if !fresh => fresh = true,
+                Again::Conflict(_) if conflicts < CONFLICT_RETRIES_MAX => {
                     sleep(CONFLICT_PAUSE * 2_u32.pow(conflicts)).await;
                     conflicts += 1;
                 }
+                Again::Connection(_) | Again::Conflict(_) => return again.give_up(),
             }
         }
     }

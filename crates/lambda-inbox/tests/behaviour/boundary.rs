@@ -257,7 +257,7 @@ async fn a_nested_transaction_is_a_savepoint_of_the_claims() {
 }
 
 #[tokio::test]
-async fn another_deliverys_claim_survives_a_handler_that_ended_the_transaction() {
+async fn the_claim_of_another_delivery_survives_a_handler_that_ended_the_transaction() {
     // After a COMMIT the rival can only win once the first claim is pruned; then the row is another
     // transaction's, and taking it back would run the message a third time.
     for (sql, prune) in [("ROLLBACK", false), ("COMMIT; DELETE FROM effect", true)] {
