@@ -4,7 +4,7 @@
 use crate::begin::{Limits, Transaction, milliseconds};
 use crate::connection::Connection;
 use crate::error::{Class, Stage, StoreError};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, StoredFingerprint};
 use crate::key::{Consumer, Key};
 use sqlx::{PgConnection, Row};
 use std::fmt;
@@ -62,8 +62,9 @@ pub enum Claimed {
 /// A committed row of the same key.
 #[derive(Debug)]
 pub struct Existing {
-    /// Whether that row's fingerprint agrees with this message's.
-    pub same_body: bool,
+    /// That row's fingerprint, where it does not agree with this message's: the same key was used for
+    /// another body.
+    pub other_body: Option<StoredFingerprint>,
     /// The connection, outside any transaction; `None` where it had to be closed.
     pub connection: Option<Connection>,
 }
@@ -152,10 +153,10 @@ impl Transaction {
                     transaction_id,
                 },
             }),
-            Answer::Exists { same_body } => {
+            Answer::Exists { other_body } => {
                 let connection = self.roll_back(limits.until).await.ok();
                 Claimed::Existing(Existing {
-                    same_body,
+                    other_body,
                     connection,
                 })
             }
@@ -175,9 +176,9 @@ impl Transaction {
                 None => self.stored_fingerprint(entry).await.map_err(failed)?,
             };
             if let Some(stored) = stored {
-                return Ok(Answer::Exists {
-                    same_body: entry.fingerprint.agrees_with(&stored),
-                });
+                let stored = StoredFingerprint(stored);
+                let other_body = (!entry.fingerprint.agrees_with(&stored)).then_some(stored);
+                return Ok(Answer::Exists { other_body });
             }
         }
         Err(StoreError::busy(Stage::Claim))
@@ -220,7 +221,9 @@ impl Transaction {
 
 enum Answer {
     Won(TransactionId),
-    Exists { same_body: bool },
+    Exists {
+        other_body: Option<StoredFingerprint>,
+    },
 }
 
 /// A number, so that it can stand in the proof's text.

@@ -33,7 +33,7 @@ pub use begin::{Limits, Transaction};
 pub use claim::{Claim, Claimed, Entry, Existing, Failure, Status};
 pub use connection::{Connection, Slot, Store};
 pub use error::{Class, Stage, StoreError, sqlstate};
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, StoredFingerprint};
 pub use key::{Consumer, Key, KeyError, PART_BYTES_MAX};
 pub use migrate::{MigrateError, Migrated, migrate};
 pub use roll_back::RolledBack;

@@ -12,11 +12,12 @@ pub trait Decode: Send + Sync + 'static {
     /// What the handler finds in [`Message::body`](crate::Message::body).
     type Body: Send + Sync + 'static;
 
-    /// Decodes one record. A failure is permanent: the same bytes fail again.
+    /// Decodes one record, whose innermost body is `body`: the text within the envelopes that were
+    /// taken off. A failure is permanent: the same bytes fail again.
     ///
     /// # Errors
     /// [`DecodeError`] for this record alone.
-    fn decode(record: &SqsMessage) -> Result<Self::Body, DecodeError>;
+    fn decode(record: &SqsMessage, body: Option<&str>) -> Result<Self::Body, DecodeError>;
 }
 
 /// A JSON body, as any type that serde can read.
@@ -26,8 +27,8 @@ pub struct Json<T>(PhantomData<fn() -> T>);
 impl<T: DeserializeOwned + Send + Sync + 'static> Decode for Json<T> {
     type Body = T;
 
-    fn decode(record: &SqsMessage) -> Result<T, DecodeError> {
-        let body = record.body.as_deref().ok_or(DecodeError::NoBody)?;
+    fn decode(_: &SqsMessage, body: Option<&str>) -> Result<T, DecodeError> {
+        let body = body.ok_or(DecodeError::NoBody)?;
         serde_json::from_str(body).map_err(|error| DecodeError::Body {
             problem: problem(&error),
             line: error.line(),
@@ -36,26 +37,26 @@ impl<T: DeserializeOwned + Send + Sync + 'static> Decode for Json<T> {
     }
 }
 
-/// The body as it came, byte for byte.
+/// The innermost body, byte for byte.
 #[derive(Debug)]
 pub struct Text;
 
 impl Decode for Text {
     type Body = String;
 
-    fn decode(record: &SqsMessage) -> Result<String, DecodeError> {
-        record.body.clone().ok_or(DecodeError::NoBody)
+    fn decode(_: &SqsMessage, body: Option<&str>) -> Result<String, DecodeError> {
+        body.map(str::to_owned).ok_or(DecodeError::NoBody)
     }
 }
 
-/// The whole record. The body may be absent.
+/// The whole record as it came, envelopes and all. The body may be absent.
 #[derive(Debug)]
 pub struct Raw;
 
 impl Decode for Raw {
     type Body = SqsMessage;
 
-    fn decode(record: &SqsMessage) -> Result<SqsMessage, DecodeError> {
+    fn decode(record: &SqsMessage, _: Option<&str>) -> Result<SqsMessage, DecodeError> {
         Ok(record.clone())
     }
 }
@@ -100,9 +101,8 @@ mod tests {
             (None, "no body"),
         ];
         for (body, text) in cases {
-            let mut record = SqsMessage::default();
-            record.body = body.map(str::to_owned);
-            let error = Json::<Payment>::decode(&record).unwrap_err().to_string();
+            let error = Json::<Payment>::decode(&SqsMessage::default(), body);
+            let error = error.unwrap_err().to_string();
             assert!(error.contains(text), "{body:?}: {error}");
             assert!(!error.contains("secret"), "{body:?}: {error}");
         }

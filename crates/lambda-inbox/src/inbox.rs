@@ -1,9 +1,10 @@
 //! What a user configures, once, at start-up.
 
 use crate::body::{Decode, Json, Raw, Text};
+use crate::content::{Envelope, PayloadResolver, Resolver};
 use crate::deadline::{Clock, SystemClock, Timing};
 use crate::handler::Handler;
-use crate::key::{KeyError, KeyStrategy};
+use crate::key::{KeyError, KeyStrategy, StrategyError};
 use crate::outcome::Report;
 use crate::service::InboxService;
 use aws_lambda_events::sqs::SqsMessage;
@@ -38,6 +39,17 @@ pub enum MismatchPolicy {
     Skip,
 }
 
+/// What happens to the test message that S3 sends when notifications are set up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum S3TestEvents {
+    /// It is acknowledged with the outcome `ignored`, and the handler does not run.
+    #[default]
+    Ignore,
+    /// It is a message like any other.
+    Handle,
+}
+
 pub(crate) type OutcomeHook = Arc<dyn Fn(&Report) + Send + Sync>;
 
 /// A consumer's inbox, ready to take a handler. Cloning is cheap and shares the connections.
@@ -51,6 +63,10 @@ pub(crate) struct Settings {
     pub(crate) store: Store,
     pub(crate) connections: NonZeroUsize,
     pub(crate) key: KeyStrategy,
+    /// Outermost first.
+    pub(crate) envelopes: Vec<Envelope>,
+    pub(crate) resolver: Option<Resolver>,
+    pub(crate) s3_test_events: S3TestEvents,
     pub(crate) timing: Timing,
     pub(crate) outage: OutagePolicy,
     pub(crate) mismatch: MismatchPolicy,
@@ -109,6 +125,9 @@ pub struct InboxBuilder {
     schema: Schema,
     connections: usize,
     key: KeyStrategy,
+    envelopes: Vec<Envelope>,
+    resolver: Option<Resolver>,
+    s3_test_events: S3TestEvents,
     claim_wait: Duration,
     settle_margin: Duration,
     reserve: Duration,
@@ -126,6 +145,9 @@ impl InboxBuilder {
             schema: Schema::default(),
             connections: 1,
             key: KeyStrategy::default(),
+            envelopes: Vec::new(),
+            resolver: None,
+            s3_test_events: S3TestEvents::default(),
             claim_wait: Duration::from_millis(250),
             settle_margin: Duration::from_millis(500),
             reserve: Duration::from_secs(1),
@@ -151,10 +173,40 @@ impl InboxBuilder {
         self
     }
 
-    /// How a message's key is found; the SQS MessageId by default.
+    /// How a message's key is found; the SQS MessageId by default. Changing it while messages are in
+    /// flight lets each of them run once more: see "Choosing a key" in the guide.
     #[must_use]
-    pub fn key(mut self, key: KeyStrategy) -> Self {
-        self.key = key;
+    pub fn key(mut self, key: impl Into<KeyStrategy>) -> Self {
+        self.key = key.into();
+        self
+    }
+
+    /// The envelopes that messages come in, outermost first, such as `[Envelope::Sns,
+    /// Envelope::EventBridge]` for EventBridge through SNS. All are taken off for the handler's body
+    /// and for keys that read the body. A key by an envelope's id takes that envelope off by itself,
+    /// innermost, where it is not named here.
+    #[must_use]
+    pub fn unwrap(mut self, envelopes: impl IntoIterator<Item = Envelope>) -> Self {
+        self.envelopes = envelopes.into_iter().collect();
+        self
+    }
+
+    /// Fetches bodies that stand in S3, from these buckets only. Without it a handler of records or
+    /// of text sees the pointer, and everything that reads the body refuses the message.
+    #[must_use]
+    pub fn payload_resolver<B: Into<String>>(
+        mut self,
+        buckets: impl IntoIterator<Item = B>,
+        resolver: impl PayloadResolver,
+    ) -> Self {
+        self.resolver = Some(Resolver::new(buckets.into_iter().map(Into::into), resolver));
+        self
+    }
+
+    /// What happens to the test message that S3 sends when notifications are set up.
+    #[must_use]
+    pub fn s3_test_events(mut self, s3_test_events: S3TestEvents) -> Self {
+        self.s3_test_events = s3_test_events;
         self
     }
 
@@ -228,11 +280,21 @@ impl InboxBuilder {
                 reserve: self.reserve,
             });
         }
+        self.key.check().map_err(BuildError::Key)?;
+        let mut envelopes = self.envelopes;
+        if let Some(envelope) = self.key.envelope()
+            && !envelopes.contains(&envelope)
+        {
+            envelopes.push(envelope);
+        }
         let settings = Settings {
             consumer,
             store: Store::new(self.options, self.schema, connections),
             connections,
             key: self.key,
+            envelopes,
+            resolver: self.resolver,
+            s3_test_events: self.s3_test_events,
             timing: Timing {
                 claim_wait: self.claim_wait,
                 settle_margin: self.settle_margin,
@@ -268,6 +330,9 @@ pub enum BuildError {
     /// The consumer's name.
     #[error(transparent)]
     Consumer(KeyError),
+    /// The key strategy.
+    #[error("the key strategy cannot work")]
+    Key(#[source] StrategyError),
     /// Zero connections.
     #[error("connections must be at least 1")]
     NoConnections,

@@ -37,6 +37,7 @@
 
 mod batch;
 mod body;
+mod content;
 mod deadline;
 mod env;
 mod error;
@@ -48,6 +49,7 @@ mod message;
 pub mod metrics;
 mod outcome;
 mod plan;
+mod pointer;
 mod process;
 mod record;
 mod response;
@@ -57,14 +59,17 @@ mod span;
 mod worker;
 
 pub use body::{Decode, Json, Raw, Text};
+pub use content::{
+    BoxFuture, Envelope, EventBridgeEnvelope, PayloadResolver, S3Pointer, SnsAttribute, SnsEnvelope,
+};
 pub use deadline::{Clock, SystemClock};
 pub use env::EnvError;
 pub use error::{InboxError, Outage};
 pub use event::{EventError, InboxEvent};
 pub use handler::{BoxError, Handler, HandlerError};
-pub use inbox::{BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy};
+pub use inbox::{BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy, S3TestEvents};
 pub use key::{Key, KeyStrategy};
-pub use lambda_inbox_store::{Consumer, Schema, migrate};
+pub use lambda_inbox_store::{Consumer, MigrateError, Migrated, Schema, SchemaError, migrate};
 pub use message::Message;
 pub use outcome::{Outcome, Report};
 pub use record::DecodeError;
@@ -74,3 +79,14 @@ pub use service::InboxService;
 pub use aws_lambda_events;
 pub use lambda_runtime;
 pub use sqlx;
+
+/// The examples of the documentation, compiled.
+#[cfg(doctest)]
+mod documentation {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/guide/choosing-a-key.md")]
+    struct ChoosingAKey;
+    #[doc = include_str!("../../../docs/guide/testing.md")]
+    struct Testing;
+}

@@ -1,7 +1,8 @@
 //! A decoded record: the typed body and everything that came with it.
 
+use crate::content::{Content, EventBridgeEnvelope, SnsEnvelope};
 use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
-use lambda_inbox_store::{Consumer, Key};
+use lambda_inbox_store::{Consumer, Entry, Key};
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -19,22 +20,26 @@ pub struct Message<T> {
     consumer: Consumer,
     key: Key,
     record: SqsMessage,
+    sns: Option<SnsEnvelope>,
+    event_bridge: Option<EventBridgeEnvelope>,
     handler_deadline: Option<Instant>,
 }
 
 impl<T> Message<T> {
     pub(crate) fn new(
         body: T,
-        consumer: Consumer,
-        key: Key,
+        entry: &Entry,
         record: SqsMessage,
+        content: Content,
         handler_deadline: Option<Instant>,
     ) -> Self {
         Self {
             body,
-            consumer,
-            key,
+            consumer: entry.consumer.clone(),
+            key: entry.key.clone(),
             record,
+            sns: content.sns,
+            event_bridge: content.event_bridge,
             handler_deadline,
         }
     }
@@ -106,6 +111,16 @@ impl<T> Message<T> {
         self.record.attributes.get(name).map(String::as_str)
     }
 
+    /// The SNS envelope that was taken off.
+    pub fn sns(&self) -> Option<&SnsEnvelope> {
+        self.sns.as_ref()
+    }
+
+    /// The EventBridge envelope that was taken off.
+    pub fn event_bridge(&self) -> Option<&EventBridgeEnvelope> {
+        self.event_bridge.as_ref()
+    }
+
     /// How long the handler may still take before it is stopped; `None` where Lambda gave no deadline.
     pub fn remaining_time(&self) -> Option<Duration> {
         Some(
@@ -114,7 +129,7 @@ impl<T> Message<T> {
         )
     }
 
-    /// The whole record.
+    /// The whole record as it came, envelopes and all.
     pub fn record(&self) -> &SqsMessage {
         &self.record
     }
@@ -136,16 +151,18 @@ pub(crate) fn sent_at(record: &SqsMessage) -> Option<SystemTime> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lambda_inbox_store::{Fingerprint, Status};
 
     fn message(consumer: &str, source: &str, id: &str) -> Message<()> {
-        let consumer = Consumer::new(consumer).unwrap();
-        Message::new(
-            (),
-            consumer,
-            Key::new(source, id).unwrap(),
-            SqsMessage::default(),
-            None,
-        )
+        let entry = Entry {
+            consumer: Consumer::new(consumer).unwrap(),
+            key: Key::new(source, id).unwrap(),
+            sent_at: None,
+            status: Status::Processed,
+            fingerprint: Fingerprint::of_body(""),
+            transport_message_id: id.to_owned(),
+        };
+        Message::new((), &entry, SqsMessage::default(), Content::default(), None)
     }
 
     #[test]

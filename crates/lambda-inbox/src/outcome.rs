@@ -110,6 +110,13 @@ impl Verdict {
         }
     }
 
+    pub(crate) fn ignored() -> Self {
+        Self::new(
+            Outcome::Ignored,
+            "S3's test message: there is nothing to do",
+        )
+    }
+
     pub(crate) fn new(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self {
             outcome,

@@ -4,16 +4,25 @@
 //! lane is one key, so that the second copy of a message waits for the first. A FIFO batch is one
 //! lane in the order of arrival.
 
-use crate::inbox::Settings;
+use crate::content::{Content, ContentError, ResolveError, is_s3_test_event, unwrap};
+use crate::deadline::Deadline;
+use crate::error::chain;
+use crate::inbox::{S3TestEvents, Settings};
+use crate::key::{Keyed, by_message_id};
 use crate::message::{receive_count, sent_at};
 use crate::outcome::{Outcome, Verdict};
 use crate::record::{DecodeError, Head, decode};
 use aws_lambda_events::sqs::SqsMessage;
+use futures_util::future::join_all;
 use lambda_inbox_store::{Entry, Fingerprint, Key, Status};
 use serde_json::value::RawValue;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use tokio::time::timeout_at;
+
+/// How many offloaded bodies are fetched at once.
+const FETCHES_MAX: usize = 8;
 
 /// What is told of a record, whatever becomes of it.
 pub(crate) struct Identity {
@@ -24,6 +33,8 @@ pub(crate) struct Identity {
 /// A record that has a key.
 pub(crate) struct Prepared {
     pub(crate) record: SqsMessage,
+    pub(crate) content: Content,
+    /// Its status says whether there is anything to do beside claiming the key.
     pub(crate) entry: Arc<Entry>,
 }
 
@@ -47,26 +58,35 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(settings: &Settings, records: &[&RawValue]) -> Self {
-        let mut identities = Vec::with_capacity(records.len());
-        let mut jobs = Vec::with_capacity(records.len());
-        let mut queue_arn = None;
-        let mut fifo = false;
-        for (position, record) in records.iter().enumerate() {
-            let head = Head::of(record);
-            fifo |= head.is_fifo();
-            let work = prepare(settings, &head, record);
-            let key = work
+    /// Decodes and keys every record. Waits only for bodies that stand in S3.
+    pub(crate) async fn new(
+        settings: &Settings,
+        deadline: &Deadline,
+        records: &[&RawValue],
+    ) -> Self {
+        let heads: Vec<Head> = records.iter().map(|record| Head::of(record)).collect();
+        let fifo = heads.iter().any(Head::is_fifo);
+        let queue_arn = heads.iter().find_map(|head| head.queue_arn.clone());
+        let pairs: Vec<_> = heads.iter().zip(records.iter().copied()).collect();
+        let mut work = Vec::with_capacity(pairs.len());
+        for pairs in pairs.chunks(FETCHES_MAX) {
+            let prepared = pairs
+                .iter()
+                .map(|(head, record)| prepare(settings, deadline, head, record));
+            work.extend(join_all(prepared).await);
+        }
+        let identities = heads.into_iter().zip(&work).map(|(head, work)| Identity {
+            message_id: head.message_id,
+            key: work
                 .as_ref()
                 .ok()
-                .map(|prepared| prepared.entry.key.clone());
-            identities.push(Identity {
-                message_id: head.message_id,
-                key,
-            });
-            queue_arn = queue_arn.or(head.queue_arn);
-            jobs.push(Job { position, work });
-        }
+                .map(|prepared| prepared.entry.key.clone()),
+        });
+        let identities = identities.collect();
+        let jobs = work.into_iter().enumerate();
+        let jobs = jobs
+            .map(|(position, work)| Job { position, work })
+            .collect();
         let lanes = if fifo { in_order(jobs) } else { by_key(jobs) };
         Self {
             identities,
@@ -76,25 +96,105 @@ impl Plan {
     }
 }
 
-fn prepare(settings: &Settings, head: &Head, record: &RawValue) -> Result<Box<Prepared>, Verdict> {
+async fn prepare(
+    settings: &Settings,
+    deadline: &Deadline,
+    head: &Head,
+    record: &RawValue,
+) -> Result<Box<Prepared>, Verdict> {
     let poison = |error: &dyn std::fmt::Display| Verdict::new(Outcome::Poison, error.to_string());
     let Some(message_id) = head.message_id.clone() else {
         return Err(poison(&DecodeError::NoMessageId));
     };
     let record = decode(record).map_err(|error| poison(&error))?;
-    let key = settings.key.key(&record).map_err(|error| poison(&error))?;
-    let entry = Entry {
-        consumer: settings.consumer.clone(),
-        key,
-        sent_at: sent_at(&record),
-        status: Status::Processed,
-        fingerprint: Fingerprint::of_body(record.body.as_deref().unwrap_or_default()),
-        transport_message_id: message_id,
-    };
-    Ok(Box::new(Prepared {
+    let body = record.body.as_deref().unwrap_or_default();
+    if settings.s3_test_events == S3TestEvents::Ignore && is_s3_test_event(body) {
+        // Whatever the strategy reads is not there, and a copy of it may come through each queue.
+        let keyed = by_message_id(&record).map_err(|error| poison(&error))?;
+        let content = Content {
+            body: record.body.clone(),
+            ..Content::default()
+        };
+        return Ok(Prepared::new(
+            settings,
+            message_id,
+            record,
+            content,
+            keyed,
+            Status::Ignored,
+        ));
+    }
+    let content = content(settings, deadline, &record).await?;
+    let keyed = settings
+        .key
+        .key(&record, &content)
+        .map_err(|error| poison(&error))?;
+    Ok(Prepared::new(
+        settings,
+        message_id,
         record,
-        entry: Arc::new(entry),
-    }))
+        content,
+        keyed,
+        Status::Processed,
+    ))
+}
+
+async fn content(
+    settings: &Settings,
+    deadline: &Deadline,
+    record: &SqsMessage,
+) -> Result<Content, Verdict> {
+    let unwrapped = unwrap(record, &settings.envelopes, settings.resolver.as_ref());
+    let unwrapped = match timeout_at(deadline.before_handler(), unwrapped).await {
+        Ok(unwrapped) => unwrapped,
+        Err(_) => {
+            return Err(Verdict::failed(
+                "its offloaded payload was not fetched in time",
+            ));
+        }
+    };
+    unwrapped.map_err(|error| {
+        let id = record.message_id.as_deref().unwrap_or_default();
+        let reason = format!("message {id}: {}", chain(&error));
+        match error {
+            // It may be there the next time.
+            ContentError::Resolve(ResolveError::Fetch(_)) => Verdict::failed(reason),
+            ContentError::Resolve(ResolveError::Bucket(_)) | ContentError::Envelope(_) => {
+                Verdict::new(Outcome::Poison, reason)
+            }
+        }
+    })
+}
+
+impl Prepared {
+    fn new(
+        settings: &Settings,
+        transport_message_id: String,
+        record: SqsMessage,
+        content: Content,
+        keyed: Keyed,
+        status: Status,
+    ) -> Box<Self> {
+        let Keyed {
+            key,
+            sent_at: original,
+            fingerprint,
+        } = keyed;
+        let body = content.body.as_deref().unwrap_or_default();
+        let entry = Entry {
+            consumer: settings.consumer.clone(),
+            key,
+            sent_at: original.or_else(|| sent_at(&record)),
+            status,
+            fingerprint: fingerprint.unwrap_or_else(|| Fingerprint::of_body(body)),
+            transport_message_id,
+        };
+        Box::new(Self {
+            record,
+            content,
+            entry: Arc::new(entry),
+        })
+    }
 }
 
 fn in_order(jobs: Vec<Job>) -> VecDeque<Lane> {

@@ -55,10 +55,10 @@ where
     D: Decode,
     H: Handler<D::Body>,
 {
-    /// The whole product, for one message.
+    /// The whole product, for one message. Without a message there is nothing to do but to claim.
     pub(crate) async fn attempt(
         &mut self,
-        message: &Message<D::Body>,
+        message: Option<&Message<D::Body>>,
         entry: &Arc<Entry>,
         fresh: bool,
     ) -> Attempt {
@@ -73,15 +73,20 @@ where
         };
         let mut claim = match transaction.claim(Arc::clone(entry), &limits).await {
             Ok(Claimed::Won(claim)) => claim,
-            Ok(Claimed::Existing(existing)) => return Attempt::Over(self.existing(existing)),
+            Ok(Claimed::Existing(existing)) => {
+                return Attempt::Over(self.existing(existing, entry));
+            }
             Err(failure) => {
                 let Failure { error, connection } = *failure;
                 self.put_back(connection);
                 return self.refused(error);
             }
         };
+        let Some(message) = message else {
+            return self.settle(claim, Verdict::ignored()).await;
+        };
         match self.handle(message, &mut claim).await {
-            Handled::Done => self.settle(claim).await,
+            Handled::Done => self.settle(claim, Verdict::processed()).await,
             Handled::Failed(error) => self.failed(claim, &error).await,
             Handled::Panicked(text) => {
                 let reason = format!("the handler panicked: {text}");
@@ -111,11 +116,11 @@ where
         }
     }
 
-    async fn settle(&mut self, claim: Claim) -> Attempt {
+    async fn settle(&mut self, claim: Claim, done: Verdict) -> Attempt {
         match claim.settle(self.batch.deadline.settle()).await {
             Settled::Committed(connection) => {
                 self.put_back(Some(connection));
-                Attempt::Over(Verdict::processed())
+                Attempt::Over(done)
             }
             Settled::Refused(failure) => {
                 let Failure { error, connection } = *failure;
@@ -189,13 +194,16 @@ where
         }
     }
 
-    fn existing(&mut self, existing: Existing) -> Verdict {
+    fn existing(&mut self, existing: Existing, entry: &Entry) -> Verdict {
         self.put_back(existing.connection);
-        if existing.same_body {
+        let Some(other) = existing.other_body else {
             return Verdict::new(Outcome::Duplicate, "committed by an earlier delivery");
-        }
-        let reason = "the same key was committed for another body: the key is too coarse, or its \
-                      numbers start over (see the mismatch policy)";
+        };
+        let reason = format!(
+            "the same key was committed for another body (fingerprint {other}, this one has {}): \
+             the key is too coarse, or its numbers start over (see the mismatch policy)",
+            entry.fingerprint
+        );
         let verdict = Verdict::new(Outcome::Mismatch, reason);
         match self.batch.settings.mismatch {
             MismatchPolicy::Report => verdict,

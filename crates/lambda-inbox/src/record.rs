@@ -41,6 +41,12 @@ impl Head {
     }
 }
 
+/// The last part of a queue's ARN.
+pub(crate) fn queue_name(arn: Option<&str>) -> &str {
+    arn.and_then(|arn| arn.rsplit(':').next())
+        .unwrap_or("unknown")
+}
+
 fn text(value: Option<Value>) -> Option<String> {
     match value {
         Some(Value::String(text)) => Some(text),
@@ -107,6 +113,9 @@ pub enum DecodeError {
         /// Column within that line.
         column: usize,
     },
+    /// The body stands in S3, and the handler cannot take the pointer to it.
+    #[error("the body is an offloaded payload, a pointer to S3; set a payload resolver")]
+    Offloaded,
     /// The record has no body, or a null one.
     #[error("the message has no body")]
     NoBody,
@@ -145,6 +154,15 @@ mod tests {
         for (json, id) in cases {
             assert_eq!(Head::of(&raw(json)).message_id.as_deref(), id, "{json}");
         }
+    }
+
+    #[test]
+    fn the_queue_is_the_last_part_of_its_arn() {
+        assert_eq!(
+            queue_name(Some("arn:aws:sqs:eu-central-1:111122223333:orders")),
+            "orders"
+        );
+        assert_eq!(queue_name(None), "unknown");
     }
 
     #[test]

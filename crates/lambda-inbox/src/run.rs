@@ -37,14 +37,25 @@ fn install_subscriber() {
     let level = std::env::var("AWS_LAMBDA_LOG_LEVEL").or_else(|_| std::env::var("RUST_LOG"));
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::INFO.into())
-        .parse_lossy(level.unwrap_or_default());
+        .parse_lossy(known(&level.unwrap_or_default()));
     let installed = tracing_subscriber::fmt()
         .json()
+        // The list of spans has it already.
+        .with_current_span(false)
         .without_time()
         .with_env_filter(without_bodies(filter))
         .try_init();
     if installed.is_err() {
         tracing::debug!("a tracing subscriber was there already");
+    }
+}
+
+/// Lambda's quietest level has no name among tracing's.
+fn known(level: &str) -> &str {
+    if level.eq_ignore_ascii_case("fatal") {
+        "error"
+    } else {
+        level
     }
 }
 

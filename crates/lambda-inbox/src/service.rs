@@ -93,7 +93,7 @@ where
         let settings = &*self.settings;
         let deadline = Deadline::new(event.context.deadline, settings.timing.clone());
         let plan = match event.payload.records() {
-            Ok(records) => Plan::new(settings, &records),
+            Ok(records) => Plan::new(settings, &deadline, &records).await,
             Err(source) => {
                 let consumer = settings.consumer.clone();
                 return Err(InboxError::Event { consumer, source });

@@ -1,5 +1,6 @@
 //! Spans with OpenTelemetry's messaging names: one for the batch, one below it for each message.
 
+use crate::record::queue_name;
 use aws_lambda_events::sqs::SqsMessage;
 use lambda_inbox_store::Consumer;
 use tracing::Span;
@@ -47,11 +48,6 @@ pub(crate) fn message(consumer: &Consumer, record: &SqsMessage) -> Span {
         link(&span, &producer);
     }
     span
-}
-
-fn queue_name(arn: Option<&str>) -> &str {
-    arn.and_then(|arn| arn.rsplit(':').next())
-        .unwrap_or("unknown")
 }
 
 /// `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`
@@ -140,14 +136,5 @@ mod tests {
         ] {
             assert!(TraceHeader::parse(header).is_none(), "{header}");
         }
-    }
-
-    #[test]
-    fn the_queue_is_the_last_part_of_its_arn() {
-        assert_eq!(
-            queue_name(Some("arn:aws:sqs:eu-central-1:111122223333:orders")),
-            "orders"
-        );
-        assert_eq!(queue_name(None), "unknown");
     }
 }

@@ -9,12 +9,13 @@ use crate::metrics;
 use crate::outcome::{Outcome, Verdict};
 use crate::plan::{Job, Lane, Prepared};
 use crate::process::{Again, Attempt};
+use crate::record::DecodeError;
 use crate::span;
-use lambda_inbox_store::{Connection, Slot, StoreError};
+use lambda_inbox_store::{Connection, Slot, Status, StoreError};
 use std::marker::PhantomData;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-use tracing::Instrument;
+use tracing::{Instrument, Span};
 
 /// How often a record that meets a deadlock or a serialisation failure runs again at once.
 const CONFLICT_RETRIES_MAX: u32 = 3;
@@ -76,10 +77,12 @@ where
         let mut behind = None;
         let mut lost = None;
         for Job { position, work } in lane.jobs {
-            let verdict = match (work, &behind) {
-                (Err(verdict), _) => verdict,
-                (Ok(_), Some(reason)) => Verdict::not_started(reason),
-                (Ok(_), None) if !self.batch.deadline.may_start() => Verdict::not_started(NO_TIME),
+            let (verdict, span) = match (work, &behind) {
+                (Err(verdict), _) => (verdict, Span::none()),
+                (Ok(_), Some(reason)) => (Verdict::not_started(reason), Span::none()),
+                (Ok(_), None) if !self.batch.deadline.may_start() => {
+                    (Verdict::not_started(NO_TIME), Span::none())
+                }
                 (Ok(prepared), None) => self.run_message(*prepared).await,
             };
             if verdict.is_outage() {
@@ -88,12 +91,12 @@ where
             } else if lane.ordered && verdict.is_reported() && behind.is_none() {
                 behind = Some(BEHIND_A_FAILURE.to_owned());
             }
-            self.batch.record(position, verdict);
+            span.in_scope(|| self.batch.record(position, verdict));
         }
         lost.map_or(Ok(()), |reason| Err(NoConnection(reason)))
     }
 
-    async fn run_message(&mut self, prepared: Prepared) -> Verdict {
+    async fn run_message(&mut self, prepared: Prepared) -> (Verdict, Span) {
         let consumer = &self.batch.settings.consumer;
         let span = span::message(consumer, &prepared.record);
         let started = Instant::now();
@@ -103,27 +106,29 @@ where
         if !verdict.outcome.is_committed() {
             span.record("error.type", verdict.outcome.as_str());
         }
-        verdict
+        (verdict, span)
     }
 
     async fn process(&mut self, prepared: Prepared) -> Verdict {
-        let Prepared { record, entry } = prepared;
-        let body = match D::decode(&record) {
-            Ok(body) => body,
+        let Prepared {
+            record,
+            content,
+            entry,
+        } = prepared;
+        let body = match D::decode(&record, content.body.as_deref()) {
+            _ if entry.status == Status::Ignored => None,
+            Ok(body) => Some(body),
+            Err(_) if content.offloaded.is_some() => {
+                return Verdict::new(Outcome::Poison, DecodeError::Offloaded.to_string());
+            }
             Err(error) => return Verdict::new(Outcome::Poison, error.to_string()),
         };
-        let deadline = &self.batch.deadline;
-        let message = Message::new(
-            body,
-            entry.consumer.clone(),
-            entry.key.clone(),
-            record,
-            deadline.handler(),
-        );
+        let deadline = self.batch.deadline.handler();
+        let message = body.map(|body| Message::new(body, &entry, record, content, deadline));
         let mut fresh = false;
         let mut conflicts = 0;
         loop {
-            let again = match self.attempt(&message, &entry, fresh).await {
+            let again = match self.attempt(message.as_ref(), &entry, fresh).await {
                 Attempt::Over(verdict) => return verdict,
                 Attempt::Again(again) => again,
             };

@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use Outcome::{Duplicate, Failed, Poison, Processed};
 
-fn case(name: &str) -> Value {
+pub(crate) fn case(name: &str) -> Value {
     let path = format!("{}/tests/cases/{name}.json", env!("CARGO_MANIFEST_DIR"));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// The ids of the cases end in the record's number, in hexadecimal.
-fn ids(numbers: &[u32]) -> Vec<String> {
+pub(crate) fn ids(numbers: &[u32]) -> Vec<String> {
     numbers
         .iter()
         .map(|n| format!("0d01a1c2-0000-4000-8000-{n:012x}"))
@@ -73,7 +73,7 @@ async fn check(strategy: KeyStrategy, cases: &[Case]) {
 #[tokio::test]
 async fn the_message_id_is_enough_for_any_body() {
     check(
-        KeyStrategy::MessageId,
+        KeyStrategy::default(),
         &[
             Case {
                 name: "D-01",
@@ -90,6 +90,12 @@ async fn the_message_id_is_enough_for_any_body() {
                 name: "D-04",
                 outcomes: &[Poison, Processed],
                 reported: &[6],
+            },
+            // Acknowledged, and the handler does not run.
+            Case {
+                name: "D-06",
+                outcomes: &[Outcome::Ignored],
+                reported: &[],
             },
             Case {
                 name: "D-08",

@@ -7,8 +7,11 @@ mod boundary;
 mod cases;
 mod connection;
 mod deadline;
+#[cfg(feature = "edi")]
+mod edi;
 mod handlers;
 mod isolation;
+mod keys;
 mod mismatch;
 mod observation;
 mod outage;

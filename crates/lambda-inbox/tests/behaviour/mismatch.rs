@@ -78,7 +78,7 @@ async fn the_switch_skips_a_mismatch_but_still_says_so() {
 #[tokio::test]
 async fn a_producers_retry_is_a_duplicate_by_attribute_and_not_by_message_id() {
     for (key, effects) in [
-        (KeyStrategy::MessageId, 2),
+        (KeyStrategy::default(), 2),
         (KeyStrategy::attribute("order-id"), 1),
     ] {
         let world = World::new().await;
