@@ -1,0 +1,9 @@
+//! The real binary as a process of its own, before a real Postgres: what no in-process test can show.
+
+#![allow(clippy::unwrap_used)] // In helpers too, which Clippy does not take for tests.
+
+mod bank;
+mod deadline;
+mod demo;
+mod kill;
+mod size;
