@@ -64,6 +64,8 @@ impl Connection {
     async fn send_begin(&mut self, limits: &Limits) -> Result<(), sqlx::Error> {
         let sql = AssertSqlSafe(begin_sql(limits)).into_sql_str();
         let session = &mut self.session;
+        // RESET takes them back.
+        session.runs_statements = false;
         if session.entered {
             sqlx::raw_sql(sql).execute(&mut session.pg).await?;
         } else {
@@ -77,7 +79,7 @@ impl Connection {
 }
 
 /// Every value is a number of ours, so the text is safe to build.
-fn begin_sql(limits: &Limits) -> String {
+pub(crate) fn begin_sql(limits: &Limits) -> String {
     format!(
         "RESET ROLE; RESET ALL; BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
          SET LOCAL statement_timeout = {}; \

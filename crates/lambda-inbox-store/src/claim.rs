@@ -25,7 +25,7 @@ pub enum Status {
 }
 
 impl Status {
-    fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Processed => "processed",
             Self::Ignored => "ignored",
@@ -48,6 +48,13 @@ pub struct Entry {
     pub fingerprint: Fingerprint,
     /// The SQS MessageId of this delivery.
     pub transport_message_id: String,
+}
+
+impl Entry {
+    /// What is stored of the delivery's id: nothing where the key says it already.
+    pub(crate) fn transport(&self) -> Option<&str> {
+        Some(self.transport_message_id.as_str()).filter(|id| *id != self.key.message_id())
+    }
 }
 
 /// The answer to a claim.
@@ -78,7 +85,7 @@ pub struct Failure {
     pub connection: Option<Connection>,
 }
 
-/// The inbox row won inside an open transaction. Dropping it closes the socket, which the server
+/// The inbox rows won inside an open transaction: one, or a batch's. Dropping it closes the socket, which the server
 /// answers by rolling back.
 #[must_use = "dropping a claim rolls it back"]
 pub struct Claim {
@@ -86,10 +93,10 @@ pub struct Claim {
     pub(crate) ticket: Ticket,
 }
 
-/// Which row a transaction claimed.
+/// Which rows a transaction claimed. All are of one consumer.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticket {
-    pub(crate) entry: Arc<Entry>,
+    pub(crate) entries: Vec<Arc<Entry>>,
     pub(crate) transaction_id: TransactionId,
 }
 
@@ -149,7 +156,7 @@ impl Transaction {
             Answer::Won(transaction_id) => Claimed::Won(Claim {
                 connection: self.connection,
                 ticket: Ticket {
-                    entry,
+                    entries: vec![entry],
                     transaction_id,
                 },
             }),
@@ -173,7 +180,11 @@ impl Transaction {
             }
             let stored = match stored {
                 Some(stored) => Some(stored),
-                None => self.stored_fingerprint(entry).await.map_err(failed)?,
+                None => self
+                    .connection
+                    .stored_fingerprint(entry)
+                    .await
+                    .map_err(failed)?,
             };
             if let Some(stored) = stored {
                 let stored = StoredFingerprint(stored);
@@ -189,8 +200,6 @@ impl Transaction {
         entry: &Entry,
         wait: Duration,
     ) -> Result<(Option<TransactionId>, Option<Vec<u8>>), sqlx::Error> {
-        let transport = Some(entry.transport_message_id.as_str())
-            .filter(|transport| *transport != entry.key.message_id());
         let row = sqlx::query(self.connection.shared.statements.claim())
             .bind(entry.consumer.as_str())
             .bind(entry.key.source())
@@ -198,7 +207,7 @@ impl Transaction {
             .bind(entry.sent_at.and_then(epoch_milliseconds))
             .bind(entry.status.as_str())
             .bind(entry.fingerprint.as_bytes())
-            .bind(transport)
+            .bind(entry.transport())
             .bind(milliseconds(wait).to_string())
             .fetch_one(&mut self.connection.session.pg)
             .await?;
@@ -206,13 +215,18 @@ impl Transaction {
         let transaction_id = transaction_id.map(|text| parse(&text)).transpose()?;
         Ok((transaction_id, row.try_get("fingerprint")?))
     }
+}
 
-    async fn stored_fingerprint(&mut self, entry: &Entry) -> Result<Option<Vec<u8>>, sqlx::Error> {
-        sqlx::query(self.connection.shared.statements.fingerprint())
+impl Connection {
+    pub(crate) async fn stored_fingerprint(
+        &mut self,
+        entry: &Entry,
+    ) -> Result<Option<Vec<u8>>, sqlx::Error> {
+        sqlx::query(self.shared.statements.fingerprint())
             .bind(entry.consumer.as_str())
             .bind(entry.key.source())
             .bind(entry.key.message_id())
-            .fetch_optional(&mut self.connection.session.pg)
+            .fetch_optional(&mut self.session.pg)
             .await?
             .map(|row| row.try_get("fingerprint"))
             .transpose()
@@ -227,13 +241,13 @@ enum Answer {
 }
 
 /// A number, so that it can stand in the proof's text.
-fn parse(text: &str) -> Result<TransactionId, sqlx::Error> {
+pub(crate) fn parse(text: &str) -> Result<TransactionId, sqlx::Error> {
     text.parse()
         .map(TransactionId)
         .map_err(|error| sqlx::Error::Decode(Box::new(error)))
 }
 
-fn epoch_milliseconds(time: SystemTime) -> Option<i64> {
+pub(crate) fn epoch_milliseconds(time: SystemTime) -> Option<i64> {
     const YEAR_10000: i64 = 253_402_300_800_000;
     let milliseconds = time
         .duration_since(SystemTime::UNIX_EPOCH)

@@ -44,6 +44,8 @@ pub(crate) struct Session {
     pub(crate) pg: PgConnection,
     /// Whether sqlx has been told, once and for ever, that the connection is inside a transaction.
     pub(crate) entered: bool,
+    /// Whether the session's own defaults are set for statements outside a transaction of ours.
+    pub(crate) runs_statements: bool,
 }
 
 impl Store {
@@ -149,7 +151,14 @@ impl Slot {
             let text = format!("the server is version {version}, PostgreSQL 14 or later is needed");
             return Err(StoreError::setup(Stage::Connect, text));
         }
-        Ok(self.wrap(Session { pg, entered: false }, false))
+        Ok(self.wrap(
+            Session {
+                pg,
+                entered: false,
+                runs_statements: false,
+            },
+            false,
+        ))
     }
 
     fn wrap(&self, session: Session, reused: bool) -> Connection {

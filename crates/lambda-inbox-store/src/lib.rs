@@ -18,6 +18,7 @@
 mod begin;
 mod canonical_json;
 mod claim;
+mod claim_many;
 mod connection;
 mod error;
 mod fingerprint;
@@ -26,11 +27,13 @@ mod migrate;
 mod roll_back;
 mod schema;
 mod settle;
+mod statement;
 mod statements;
 mod withdraw;
 
 pub use begin::{Limits, Transaction};
 pub use claim::{Claim, Claimed, Entry, Existing, Failure, Status};
+pub use claim_many::{ClaimedMany, Held, RowClaim};
 pub use connection::{Connection, Slot, Store};
 pub use error::{Class, Stage, StoreError, sqlstate};
 pub use fingerprint::{Fingerprint, StoredFingerprint};
@@ -39,4 +42,5 @@ pub use migrate::{MigrateError, Migrated, migrate};
 pub use roll_back::RolledBack;
 pub use schema::{Schema, SchemaError};
 pub use settle::{Settled, Violation};
+pub use statement::{FreshRow, Statement, StatementError};
 pub use withdraw::Withdrawal;

@@ -6,6 +6,7 @@ use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 #[derive(Debug)]
 pub(crate) struct Statements {
     claim: SqlStr,
+    claim_many: SqlStr,
     fingerprint: SqlStr,
     withdraw: SqlStr,
 }
@@ -15,6 +16,7 @@ impl Statements {
         let inbox = format!("{}.inbox", schema.quoted());
         Self {
             claim: claim(&inbox),
+            claim_many: claim_many(&inbox),
             fingerprint: fingerprint(&inbox),
             withdraw: withdraw(&inbox),
         }
@@ -22,6 +24,10 @@ impl Statements {
 
     pub(crate) fn claim(&self) -> SqlStr {
         self.claim.clone()
+    }
+
+    pub(crate) fn claim_many(&self) -> SqlStr {
+        self.claim_many.clone()
     }
 
     pub(crate) fn fingerprint(&self) -> SqlStr {
@@ -66,12 +72,94 @@ fn fingerprint(inbox: &str) -> SqlStr {
     ))
 }
 
-/// Takes back the row that one very transaction committed. Another delivery may own the key by now,
-/// and its row has another `xmin`.
+/// Takes back the rows that one very transaction committed. Another delivery may own a key by now, and
+/// its row has another `xmin`.
 fn withdraw(inbox: &str) -> SqlStr {
     safe(format!(
-        "DELETE FROM {inbox} WHERE consumer = $1 AND source = $2 AND message_id = $3 \
-         AND xmin = $4::xid8::xid AND pg_xact_status($4::xid8) = 'committed'"
+        "DELETE FROM {inbox} AS inbox USING unnest($2::text[], $3::text[]) AS r (source, message_id) \
+         WHERE inbox.consumer = $1 AND inbox.source = r.source \
+         AND inbox.message_id = r.message_id \
+         AND inbox.xmin = $4::xid8::xid AND pg_xact_status($4::xid8) = 'committed'"
+    ))
+}
+
+/// The claim of many rows, as CTEs that end in `won`; [`claim`] for one. Rows are inserted in the
+/// order of their keys, so that two overlapping batches wait for each other and never deadlock.
+///
+/// `generate_series` numbers the rows, and tells the planner, which knows nothing of the arrays'
+/// lengths, to expect many: it must not join ten thousand rows by nested loops.
+fn claiming(inbox: &str) -> String {
+    format!(
+        "WITH handler AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_timeout), \
+         bounded AS MATERIALIZED (\
+           SELECT lock_timeout, set_config('lock_timeout', $2, true) FROM handler), \
+         message AS MATERIALIZED (\
+           SELECT source, message_id, sent_at, status, fingerprint, transport, position \
+           FROM ROWS FROM (unnest($4::text[]), unnest($5::text[]), unnest($6::int8[]), \
+             unnest($7::text[]), unnest($8::bytea[]), unnest($9::text[]), \
+             generate_series(1, $3)) \
+           AS m (source, message_id, sent_at, status, fingerprint, transport, position)), \
+         won AS (\
+           INSERT INTO {inbox} (consumer, source, message_id, sent_at, status, fingerprint, \
+             transport_message_id) \
+           SELECT $1, source, message_id, 'epoch'::timestamptz + sent_at * interval '1 millisecond', \
+             status, fingerprint, transport \
+           FROM message, bounded \
+           ORDER BY source COLLATE \"C\", message_id COLLATE \"C\" \
+           ON CONFLICT DO NOTHING \
+           RETURNING source, message_id)"
+    )
+}
+
+/// What became of the rows of [`claiming`]: the won ones, and those that were there before, with their
+/// fingerprints. A row that committed while the claim waited for it is in neither.
+fn claimed(inbox: &str) -> String {
+    format!(
+        "SELECT source, message_id, pg_current_xact_id_if_assigned()::text AS transaction_id, \
+           NULL::bytea AS fingerprint FROM won \
+         UNION ALL \
+         SELECT message.source, message.message_id, NULL, existing.fingerprint \
+         FROM message CROSS JOIN LATERAL (\
+           SELECT fingerprint FROM {inbox} AS i WHERE i.consumer = $1 \
+           AND i.source = message.source AND i.message_id = message.message_id LIMIT 1) AS existing \
+         WHERE (SELECT count(*) FROM won) < $3"
+    )
+}
+
+/// The claim of a batch in one round trip.
+fn claim_many(inbox: &str) -> SqlStr {
+    safe(format!(
+        "{}, answer AS MATERIALIZED ({}), \
+         unbounded AS MATERIALIZED (\
+           SELECT set_config('lock_timeout', bounded.lock_timeout, true) \
+           FROM bounded, (SELECT count(*) FROM answer) AS done) \
+         SELECT answer.source, answer.message_id, transaction_id, fingerprint \
+         FROM unbounded LEFT JOIN answer ON true",
+        claiming(inbox),
+        claimed(inbox)
+    ))
+}
+
+/// The user's statement behind the claim, over the messages that were won. A statement that modifies
+/// data runs to its end although nothing reads it.
+pub(crate) fn composed(schema: &Schema, statement: &str) -> SqlStr {
+    let inbox = format!("{}.inbox", schema.quoted());
+    safe(format!(
+        "{}, fresh AS (\
+           SELECT message.position, d.message_id, message.source, message.message_id AS key, \
+             d.body::jsonb AS body, \
+             'epoch'::timestamptz + message.sent_at * interval '1 millisecond' AS sent_at, \
+             d.receive_count, d.group_id \
+           FROM won JOIN message USING (source, message_id) \
+           JOIN ROWS FROM (unnest($10::text[]), unnest($11::text[]), unnest($12::int4[]), \
+             unnest($13::text[]), generate_series(1, $3)) \
+           AS d (message_id, body, receive_count, group_id, position) \
+           ON d.position = message.position), \
+         effect AS ({statement}\n), \
+         answer AS MATERIALIZED ({}) \
+         SELECT answer.source, answer.message_id, transaction_id, fingerprint FROM answer",
+        claiming(&inbox),
+        claimed(&inbox)
     ))
 }
 

@@ -23,7 +23,7 @@ impl Withdrawal {
     }
 
     /// Looks, on a fresh connection, whether this very transaction committed the claim, and if so
-    /// deletes it. Returns whether it did. A row of another delivery is never touched.
+    /// deletes its rows. Returns whether it did. A row of another delivery is never touched.
     ///
     /// # Errors
     /// [`StoreError`]; the claim, if there is one, is still there.
@@ -31,14 +31,20 @@ impl Withdrawal {
         let connection = slot.fresh_connection(limits.until).await?;
         let mut transaction = connection.begin(limits).await?;
         let deleted = timeout_at(limits.until, async {
-            let entry = &self.ticket.entry;
+            let Ticket {
+                entries,
+                transaction_id,
+            } = &self.ticket;
+            let consumer = entries.first().map(|entry| entry.consumer.as_str());
+            let sources: Vec<&str> = entries.iter().map(|entry| entry.key.source()).collect();
+            let ids: Vec<&str> = entries.iter().map(|entry| entry.key.message_id()).collect();
             let shared = &transaction.connection.shared;
             let pg = &mut transaction.connection.session.pg;
             let deleted = sqlx::query(shared.statements.withdraw())
-                .bind(entry.consumer.as_str())
-                .bind(entry.key.source())
-                .bind(entry.key.message_id())
-                .bind(self.ticket.transaction_id.0.to_string())
+                .bind(consumer)
+                .bind(sources)
+                .bind(ids)
+                .bind(transaction_id.0.to_string())
                 .execute(&mut *pg)
                 .await?
                 .rows_affected();

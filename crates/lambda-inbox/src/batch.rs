@@ -1,18 +1,14 @@
-//! One invocation: up to *k* workers take lanes from a queue until it is empty or the time is up.
+//! One invocation: the records that are open, the verdicts on the others, and the response.
 
-use crate::body::Decode;
 use crate::deadline::Deadline;
 use crate::error::{InboxError, Outage};
-use crate::handler::Handler;
 use crate::inbox::{OutagePolicy, Settings};
 use crate::metrics;
 use crate::outcome::{Mark, Outcome, Report, Verdict};
-use crate::plan::{Identity, Lane, Plan};
+use crate::plan::{Identity, Job, Lane, Plan, lanes};
 use crate::response::{Answer, response};
-use crate::worker::{NoConnection, Worker};
+use crate::scope::{Link, NoConnection, Run};
 use aws_lambda_events::sqs::SqsBatchResponse;
-use futures_util::future::join_all;
-use lambda_inbox_store::Slot;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -25,6 +21,7 @@ pub(crate) const NO_TIME: &str =
 pub(crate) struct Batch<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) deadline: Deadline,
+    pub(crate) fifo: bool,
     identities: Vec<Identity>,
     lanes: Mutex<VecDeque<Lane>>,
     verdicts: Mutex<Vec<Option<Verdict>>>,
@@ -36,31 +33,27 @@ impl<'a> Batch<'a> {
         Self {
             settings,
             deadline,
+            fifo: plan.fifo,
             identities: plan.identities,
             lanes: Mutex::new(plan.lanes),
             verdicts: Mutex::new(verdicts),
         }
     }
 
-    pub(crate) async fn run<D, H>(self, handler: &H) -> Result<SqsBatchResponse, InboxError>
-    where
-        D: Decode,
-        H: Handler<D::Body>,
-    {
-        let slots = self.slots().await;
-        let workers = slots
-            .into_iter()
-            .enumerate()
-            .map(|(index, slot)| Worker::<D, H>::new(&self, handler, slot).run(index == 0));
-        let lost = join_all(workers).await.into_iter().find_map(Result::err);
+    /// Runs the whole batch and makes the response.
+    pub(crate) async fn run(self, scope: &dyn Run) -> Result<SqsBatchResponse, InboxError> {
+        let lost = scope.run(&self).await.err();
         self.record_untouched(lost);
         self.finish()
     }
 
-    /// The right to as many connections as are free and of use. Waits for the first one only, and
-    /// holds none while it waits: two invocations of one environment cannot block each other.
-    async fn slots(&self) -> Vec<Slot> {
-        let wanted = self.settings.connections.get().min(self.lanes().len());
+    /// Links to as many connections as are free and of use, at most `wanted`. Waits for the first one
+    /// only, and holds none while it waits: two invocations of one environment cannot block each
+    /// other. Empty where there is nothing to do or no time for it.
+    pub(crate) async fn links(&self, wanted: usize) -> Vec<Link<'_>> {
+        let wanted = wanted
+            .min(self.settings.connections.get())
+            .min(self.lanes().len());
         if wanted == 0 || !self.deadline.may_start() {
             return Vec::new();
         }
@@ -68,10 +61,24 @@ impl<'a> Batch<'a> {
         let Ok(first) = timeout_at(self.deadline.before_handler(), store.slot()).await else {
             return Vec::new();
         };
-        std::iter::once(first)
-            .chain(std::iter::from_fn(|| store.try_slot()))
+        let slots = std::iter::once(first).chain(std::iter::from_fn(|| store.try_slot()));
+        slots
             .take(wanted)
+            .map(|slot| Link::new(self, slot))
             .collect()
+    }
+
+    /// Takes all records, in the order of arrival.
+    pub(crate) fn take_jobs(&self) -> Vec<Job> {
+        let lanes = std::mem::take(&mut *self.lanes());
+        let mut jobs: Vec<Job> = lanes.into_iter().flat_map(|lane| lane.jobs).collect();
+        jobs.sort_by_key(|job| job.position);
+        jobs
+    }
+
+    /// Gives records back that have no verdict yet.
+    pub(crate) fn put_jobs(&self, jobs: Vec<Job>) {
+        *self.lanes() = lanes(jobs);
     }
 
     pub(crate) fn next_lane(&self) -> Option<Lane> {

@@ -1,6 +1,6 @@
 //! Configuration by environment variables, the way a deployed function gets it.
 
-use crate::inbox::{BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy};
+use crate::inbox::{BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy, Scope};
 use lambda_inbox_store::SchemaError;
 use sqlx::postgres::PgConnectOptions;
 use std::str::FromStr;
@@ -12,13 +12,15 @@ const CONNECTIONS: &str = "LAMBDA_INBOX_CONNECTIONS";
 const CLAIM_WAIT: &str = "LAMBDA_INBOX_CLAIM_WAIT_MS";
 const SETTLE_MARGIN: &str = "LAMBDA_INBOX_SETTLE_MARGIN_MS";
 const RESERVE: &str = "LAMBDA_INBOX_RESERVE_MS";
+const SCOPE: &str = "LAMBDA_INBOX_SCOPE";
 const OUTAGE: &str = "LAMBDA_INBOX_OUTAGE_POLICY";
 const MISMATCH: &str = "LAMBDA_INBOX_MISMATCH_POLICY";
 
 impl Inbox {
     /// An inbox for `consumer`, configured by the environment: `DATABASE_URL`, and optionally
     /// `LAMBDA_INBOX_SCHEMA`, `LAMBDA_INBOX_CONNECTIONS`, `LAMBDA_INBOX_CLAIM_WAIT_MS`,
-    /// `LAMBDA_INBOX_SETTLE_MARGIN_MS`, `LAMBDA_INBOX_RESERVE_MS`, `LAMBDA_INBOX_OUTAGE_POLICY`
+    /// `LAMBDA_INBOX_SETTLE_MARGIN_MS`, `LAMBDA_INBOX_RESERVE_MS`, `LAMBDA_INBOX_SCOPE` (`per-message`
+    /// or `per-batch`), `LAMBDA_INBOX_OUTAGE_POLICY`
     /// (`fail-invocation` or `report-each`) and `LAMBDA_INBOX_MISMATCH_POLICY` (`report` or `skip`).
     /// Never connects.
     ///
@@ -61,6 +63,13 @@ fn builder(
     }
     if let Some(milliseconds) = number(RESERVE, &read)? {
         builder = builder.reserve(Duration::from_millis(milliseconds));
+    }
+    if let Some(scope) = read(SCOPE) {
+        builder = builder.scope(match scope.as_str() {
+            "per-message" => Scope::PerMessage,
+            "per-batch" => Scope::PerBatch,
+            _ => return Err(invalid(SCOPE, scope, "per-message or per-batch")),
+        });
     }
     if let Some(policy) = read(OUTAGE) {
         builder = builder.outage_policy(match policy.as_str() {
@@ -155,6 +164,7 @@ mod tests {
             (CLAIM_WAIT, "100"),
             (SETTLE_MARGIN, "200"),
             (RESERVE, "3000"),
+            (SCOPE, "per-batch"),
             (OUTAGE, "report-each"),
             (MISMATCH, "skip"),
         ])
@@ -165,6 +175,7 @@ mod tests {
         assert_eq!(settings.timing.claim_wait, Duration::from_millis(100));
         assert_eq!(settings.timing.settle_margin, Duration::from_millis(200));
         assert_eq!(settings.timing.reserve, Duration::from_secs(3));
+        assert_eq!(settings.scope, Scope::PerBatch);
         assert_eq!(settings.outage, OutagePolicy::ReportEach);
         assert_eq!(settings.mismatch, MismatchPolicy::Skip);
     }

@@ -32,6 +32,15 @@ pub enum InboxError {
         /// What the database, or the network, said.
         source: Outage,
     },
+    /// A handler that takes a batch as a whole cannot keep the order within message groups.
+    #[error(
+        "consumer {consumer}: this handler takes batches as a whole, which cannot keep the order of a \
+         FIFO queue; use a handler of single messages"
+    )]
+    Fifo {
+        /// The consumer.
+        consumer: Consumer,
+    },
     /// Records without a `messageId` cannot be reported one by one.
     #[error(
         "consumer {consumer}: {count} record(s) have no messageId, so only failing the invocation \
@@ -55,6 +64,7 @@ impl From<InboxError> for Diagnostic {
         let error_type = match &error {
             InboxError::Event { .. } => "LambdaInbox.NotAnSqsEvent",
             InboxError::Outage { .. } => "LambdaInbox.DatabaseOutage",
+            InboxError::Fifo { .. } => "LambdaInbox.FifoNeedsSingleMessages",
             InboxError::Unidentified { .. } => "LambdaInbox.RecordWithoutMessageId",
         };
         Self {

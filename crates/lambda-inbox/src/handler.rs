@@ -96,7 +96,8 @@ where
 }
 
 /// Why a handler did not do its work. Any error converts into one, so `?` works on all of them, and
-/// then means "try again".
+/// then means "try again". Where trying again is of no use, say so:
+/// `.map_err(HandlerError::permanent)?`.
 pub struct HandlerError {
     source: BoxError,
     permanent: bool,

@@ -1,14 +1,16 @@
 //! What a user configures, once, at start-up.
 
 use crate::body::{Decode, Json, Raw, Text};
+use crate::bulk_handler::BulkHandler;
 use crate::content::{Envelope, PayloadResolver, Resolver};
 use crate::deadline::{Clock, SystemClock, Timing};
 use crate::handler::Handler;
 use crate::key::{KeyError, KeyStrategy, StrategyError};
 use crate::outcome::Report;
+use crate::scope::{Bulk, PerMessage, StatementScope};
 use crate::service::InboxService;
 use aws_lambda_events::sqs::SqsMessage;
-use lambda_inbox_store::{Consumer, Schema, Store};
+use lambda_inbox_store::{Consumer, Schema, Statement, StatementError, Store};
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgConnectOptions;
 use std::fmt;
@@ -39,6 +41,19 @@ pub enum MismatchPolicy {
     Skip,
 }
 
+/// How a handler of single messages runs a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scope {
+    /// A transaction for each message, on up to as many connections as there are.
+    #[default]
+    PerMessage,
+    /// One transaction for the batch, on one connection: three round trips and the handlers' own. Where
+    /// anything fails it is rolled back, and the messages run by themselves: a handler then runs twice
+    /// for a message, and its effects outside the transaction happen twice.
+    PerBatch,
+}
+
 /// What happens to the test message that S3 sends when notifications are set up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -63,6 +78,7 @@ pub(crate) struct Settings {
     pub(crate) store: Store,
     pub(crate) connections: NonZeroUsize,
     pub(crate) key: KeyStrategy,
+    pub(crate) scope: Scope,
     /// Outermost first.
     pub(crate) envelopes: Vec<Envelope>,
     pub(crate) resolver: Option<Resolver>,
@@ -84,26 +100,83 @@ impl Inbox {
     }
 
     /// Takes a handler of JSON bodies.
-    pub fn handler<T, H>(self, handler: H) -> InboxService<Json<T>, H>
+    pub fn handler<T, H>(self, handler: H) -> InboxService
     where
         T: DeserializeOwned + Send + Sync + 'static,
         H: Handler<T>,
     {
-        self.service(handler)
+        self.service::<Json<T>, H>(handler)
     }
 
     /// Takes a handler of bodies as they came, byte for byte.
-    pub fn text_handler<H: Handler<String>>(self, handler: H) -> InboxService<Text, H> {
-        self.service(handler)
+    pub fn text_handler<H: Handler<String>>(self, handler: H) -> InboxService {
+        self.service::<Text, H>(handler)
     }
 
     /// Takes a handler of whole records; the body may be absent.
-    pub fn record_handler<H: Handler<SqsMessage>>(self, handler: H) -> InboxService<Raw, H> {
-        self.service(handler)
+    pub fn record_handler<H: Handler<SqsMessage>>(self, handler: H) -> InboxService {
+        self.service::<Raw, H>(handler)
     }
 
-    fn service<D: Decode, H: Handler<D::Body>>(self, handler: H) -> InboxService<D, H> {
-        InboxService::new(self.settings, handler)
+    /// Takes a handler of whole batches of JSON bodies. For standard queues only.
+    pub fn bulk_handler<T, H>(self, handler: H) -> InboxService
+    where
+        T: DeserializeOwned + Send + Sync + 'static,
+        H: BulkHandler<T>,
+    {
+        InboxService::new(self.settings, Bulk::<Json<T>, H>::new(handler))
+    }
+
+    /// Takes one SQL statement for a handler: an INSERT, UPDATE or DELETE that reads the relation
+    /// `fresh`, which has a row for each message that was won. Claim and effect are one statement, one
+    /// transaction and one round trip a batch. For standard queues only.
+    ///
+    /// | column of `fresh` | type | |
+    /// |---|---|---|
+    /// | `position` | `integer` | place in the batch by key, from 1 |
+    /// | `message_id` | `text` | the SQS MessageId |
+    /// | `source`, `key` | `text` | the inbox key |
+    /// | `body` | `jsonb` | the innermost body; one that is not JSON is poison by itself |
+    /// | `sent_at` | `timestamptz` | when SQS took the message |
+    /// | `receive_count` | `integer` | how often it was handed out |
+    /// | `group_id` | `text` | its message group |
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let options = lambda_inbox::sqlx::postgres::PgConnectOptions::new();
+    /// use lambda_inbox::Inbox;
+    ///
+    /// let inbox = || Inbox::builder("orders", options.clone()).build();
+    /// // A row for each message:
+    /// inbox()?.statement(
+    ///     "INSERT INTO orders (id, customer)
+    ///      SELECT (body ->> 'id')::bigint, body ->> 'customer' FROM fresh",
+    /// )?;
+    /// // An UPDATE touches each row once, so what goes to one row is summed first:
+    /// inbox()?.statement(
+    ///     "UPDATE account SET balance = balance + paid.amount
+    ///      FROM (SELECT (body ->> 'account')::bigint AS id, sum((body ->> 'amount')::bigint) AS amount
+    ///            FROM fresh GROUP BY 1) AS paid
+    ///      WHERE account.id = paid.id",
+    /// )?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A batch whose statement fails is halved, at last to single messages.
+    ///
+    /// # Errors
+    /// [`StatementError`] where it is not one INSERT, UPDATE or DELETE.
+    pub fn statement(self, sql: &str) -> Result<InboxService, StatementError> {
+        let statement = Statement::new(sql, self.settings.store.schema())?;
+        Ok(InboxService::new(
+            self.settings,
+            StatementScope::new(statement),
+        ))
+    }
+
+    fn service<D: Decode, H: Handler<D::Body>>(self, handler: H) -> InboxService {
+        InboxService::new(self.settings, PerMessage::<D, H>::new(handler))
     }
 }
 
@@ -125,6 +198,7 @@ pub struct InboxBuilder {
     schema: Schema,
     connections: usize,
     key: KeyStrategy,
+    scope: Scope,
     envelopes: Vec<Envelope>,
     resolver: Option<Resolver>,
     s3_test_events: S3TestEvents,
@@ -145,6 +219,7 @@ impl InboxBuilder {
             schema: Schema::default(),
             connections: 1,
             key: KeyStrategy::default(),
+            scope: Scope::default(),
             envelopes: Vec::new(),
             resolver: None,
             s3_test_events: S3TestEvents::default(),
@@ -178,6 +253,13 @@ impl InboxBuilder {
     #[must_use]
     pub fn key(mut self, key: impl Into<KeyStrategy>) -> Self {
         self.key = key.into();
+        self
+    }
+
+    /// How a handler of single messages runs a batch; a transaction for each message by default.
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
         self
     }
 
@@ -292,6 +374,7 @@ impl InboxBuilder {
             store: Store::new(self.options, self.schema, connections),
             connections,
             key: self.key,
+            scope: self.scope,
             envelopes,
             resolver: self.resolver,
             s3_test_events: self.s3_test_events,

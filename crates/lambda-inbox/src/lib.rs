@@ -37,6 +37,7 @@
 
 mod batch;
 mod body;
+mod bulk_handler;
 mod content;
 mod deadline;
 mod env;
@@ -44,21 +45,22 @@ mod error;
 mod event;
 mod handler;
 mod inbox;
+mod jsonb;
 pub mod key;
 mod message;
 pub mod metrics;
 mod outcome;
 mod plan;
 mod pointer;
-mod process;
 mod record;
 mod response;
 mod run;
+mod scope;
 mod service;
 mod span;
-mod worker;
 
 pub use body::{Decode, Json, Raw, Text};
+pub use bulk_handler::{BulkError, BulkHandler};
 pub use content::{
     BoxFuture, Envelope, EventBridgeEnvelope, PayloadResolver, S3Pointer, SnsAttribute, SnsEnvelope,
 };
@@ -67,7 +69,9 @@ pub use env::EnvError;
 pub use error::{InboxError, Outage};
 pub use event::{EventError, InboxEvent};
 pub use handler::{BoxError, Handler, HandlerError};
-pub use inbox::{BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy, S3TestEvents};
+pub use inbox::{
+    BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy, S3TestEvents, Scope,
+};
 pub use key::{Key, KeyStrategy};
 pub use lambda_inbox_store::{Consumer, MigrateError, Migrated, Schema, SchemaError, migrate};
 pub use message::Message;
@@ -77,6 +81,8 @@ pub use run::run;
 pub use service::InboxService;
 
 pub use aws_lambda_events;
+#[cfg(feature = "edi")]
+pub use lambda_inbox_edi as edi;
 pub use lambda_runtime;
 pub use sqlx;
 

@@ -4,6 +4,7 @@ use crate::content::{Content, EventBridgeEnvelope, SnsEnvelope};
 use aws_lambda_events::sqs::{SqsMessage, SqsMessageAttribute};
 use lambda_inbox_store::{Consumer, Entry, Key};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -19,9 +20,8 @@ pub struct Message<T> {
     pub body: T,
     consumer: Consumer,
     key: Key,
-    record: SqsMessage,
-    sns: Option<SnsEnvelope>,
-    event_bridge: Option<EventBridgeEnvelope>,
+    record: Arc<SqsMessage>,
+    content: Arc<Content>,
     handler_deadline: Option<Instant>,
 }
 
@@ -29,8 +29,8 @@ impl<T> Message<T> {
     pub(crate) fn new(
         body: T,
         entry: &Entry,
-        record: SqsMessage,
-        content: Content,
+        record: Arc<SqsMessage>,
+        content: Arc<Content>,
         handler_deadline: Option<Instant>,
     ) -> Self {
         Self {
@@ -38,8 +38,7 @@ impl<T> Message<T> {
             consumer: entry.consumer.clone(),
             key: entry.key.clone(),
             record,
-            sns: content.sns,
-            event_bridge: content.event_bridge,
+            content,
             handler_deadline,
         }
     }
@@ -113,12 +112,12 @@ impl<T> Message<T> {
 
     /// The SNS envelope that was taken off.
     pub fn sns(&self) -> Option<&SnsEnvelope> {
-        self.sns.as_ref()
+        self.content.sns.as_ref()
     }
 
     /// The EventBridge envelope that was taken off.
     pub fn event_bridge(&self) -> Option<&EventBridgeEnvelope> {
-        self.event_bridge.as_ref()
+        self.content.event_bridge.as_ref()
     }
 
     /// How long the handler may still take before it is stopped; `None` where Lambda gave no deadline.
@@ -162,7 +161,7 @@ mod tests {
             fingerprint: Fingerprint::of_body(""),
             transport_message_id: id.to_owned(),
         };
-        Message::new((), &entry, SqsMessage::default(), Content::default(), None)
+        Message::new((), &entry, Arc::default(), Arc::default(), None)
     }
 
     #[test]

@@ -1,15 +1,16 @@
 //! Which records may run at once, and in which order.
 //!
-//! The unit is a lane: records that run one after the other on one connection. On a standard queue a
-//! lane is one key, so that the second copy of a message waits for the first. A FIFO batch is one
-//! lane in the order of arrival.
+//! The unit is a lane: records that run one after the other on one connection, in the order of arrival.
+//! Records with one key share a lane, so that the second copy of a message waits for the first, and on
+//! a FIFO queue so do records of one message group.
 
+use crate::body::Decode;
 use crate::content::{Content, ContentError, ResolveError, is_s3_test_event, unwrap};
 use crate::deadline::Deadline;
 use crate::error::chain;
 use crate::inbox::{S3TestEvents, Settings};
 use crate::key::{Keyed, by_message_id};
-use crate::message::{receive_count, sent_at};
+use crate::message::{Message, receive_count, sent_at};
 use crate::outcome::{Outcome, Verdict};
 use crate::record::{DecodeError, Head, decode};
 use aws_lambda_events::sqs::SqsMessage;
@@ -30,24 +31,25 @@ pub(crate) struct Identity {
     pub(crate) key: Option<Key>,
 }
 
-/// A record that has a key.
+/// A record that has a key. Cloning is cheap: a batch that fails as a whole is run again.
+#[derive(Clone)]
 pub(crate) struct Prepared {
-    pub(crate) record: SqsMessage,
-    pub(crate) content: Content,
+    pub(crate) record: Arc<SqsMessage>,
+    pub(crate) content: Arc<Content>,
     /// Its status says whether there is anything to do beside claiming the key.
     pub(crate) entry: Arc<Entry>,
 }
 
 pub(crate) struct Job {
     pub(crate) position: usize,
+    /// The message group, on FIFO queues only: a failure stops what stands behind it in its group.
+    pub(crate) group: Option<Arc<str>>,
     /// The verdict is given already where the record does not decode or has no key.
     pub(crate) work: Result<Box<Prepared>, Verdict>,
 }
 
 pub(crate) struct Lane {
     pub(crate) jobs: Vec<Job>,
-    /// Whether a failure stops the records behind it.
-    pub(crate) ordered: bool,
 }
 
 pub(crate) struct Plan {
@@ -55,6 +57,7 @@ pub(crate) struct Plan {
     pub(crate) identities: Vec<Identity>,
     pub(crate) lanes: VecDeque<Lane>,
     pub(crate) queue_arn: Option<String>,
+    pub(crate) fifo: bool,
 }
 
 impl Plan {
@@ -75,6 +78,7 @@ impl Plan {
                 .map(|(head, record)| prepare(settings, deadline, head, record));
             work.extend(join_all(prepared).await);
         }
+        let groups = groups(fifo, &heads);
         let identities = heads.into_iter().zip(&work).map(|(head, work)| Identity {
             message_id: head.message_id,
             key: work
@@ -83,17 +87,35 @@ impl Plan {
                 .map(|prepared| prepared.entry.key.clone()),
         });
         let identities = identities.collect();
-        let jobs = work.into_iter().enumerate();
-        let jobs = jobs
-            .map(|(position, work)| Job { position, work })
-            .collect();
-        let lanes = if fifo { in_order(jobs) } else { by_key(jobs) };
+        let jobs = work.into_iter().zip(groups).enumerate();
+        let jobs = jobs.map(|(position, (work, group))| Job {
+            position,
+            group,
+            work,
+        });
+        let lanes = lanes(jobs.collect());
         Self {
             identities,
             lanes,
             queue_arn,
+            fifo,
         }
     }
+}
+
+/// The message group of each record of a FIFO queue. Where one does not tell its group, all are taken
+/// for one group: what it would have to wait for is not known.
+fn groups(fifo: bool, heads: &[Head]) -> Vec<Option<Arc<str>>> {
+    if !fifo {
+        return vec![None; heads.len()];
+    }
+    let known = heads.iter().all(|head| head.group.is_some());
+    let groups = heads
+        .iter()
+        .map(|head| head.group.as_deref().filter(|_| known));
+    groups
+        .map(|group| Some(Arc::from(group.unwrap_or_default())))
+        .collect()
 }
 
 async fn prepare(
@@ -190,46 +212,95 @@ impl Prepared {
             transport_message_id,
         };
         Box::new(Self {
-            record,
-            content,
+            record: Arc::new(record),
+            content: Arc::new(content),
             entry: Arc::new(entry),
         })
     }
+
+    /// The message for the handler; `None` where there is nothing for it to do.
+    pub(crate) fn message<D: Decode>(
+        &self,
+        deadline: &Deadline,
+    ) -> Result<Option<Message<D::Body>>, Verdict> {
+        if self.entry.status == Status::Ignored {
+            return Ok(None);
+        }
+        let body = D::decode(&self.record, self.content.body.as_deref()).map_err(|error| {
+            let offloaded = self.content.offloaded.is_some();
+            let error = if offloaded {
+                DecodeError::Offloaded
+            } else {
+                error
+            };
+            Verdict::new(Outcome::Poison, error.to_string())
+        })?;
+        Ok(Some(Message::new(
+            body,
+            &self.entry,
+            Arc::clone(&self.record),
+            Arc::clone(&self.content),
+            deadline.handler(),
+        )))
+    }
 }
 
-fn in_order(jobs: Vec<Job>) -> VecDeque<Lane> {
-    VecDeque::from([Lane {
-        jobs,
-        ordered: true,
-    }])
-}
-
+/// Puts records into one lane that have the key or the message group in common.
+///
 /// The lanes with the highest receive count come first: a batch that runs out of time must not leave
 /// the same records behind each time, until they land in the dead-letter queue untouched.
-fn by_key(jobs: Vec<Job>) -> VecDeque<Lane> {
-    let mut lanes: Vec<Lane> = Vec::new();
-    let mut lane_of: HashMap<Key, usize> = HashMap::new();
+pub(crate) fn lanes(jobs: Vec<Job>) -> VecDeque<Lane> {
+    let mut lanes: Vec<Vec<Job>> = Vec::new();
+    let mut by_key: HashMap<Key, usize> = HashMap::new();
+    let mut by_group: HashMap<Arc<str>, usize> = HashMap::new();
     for job in jobs {
-        let lane = match &job.work {
-            Ok(prepared) => *lane_of
-                .entry(prepared.entry.key.clone())
-                .or_insert(lanes.len()),
-            Err(_) => lanes.len(),
+        let key = job
+            .work
+            .as_ref()
+            .ok()
+            .map(|prepared| prepared.entry.key.clone());
+        let of_key = key.as_ref().and_then(|key| by_key.get(key).copied());
+        let of_group = job
+            .group
+            .as_ref()
+            .and_then(|group| by_group.get(group).copied());
+        let lane = match (of_key, of_group) {
+            (Some(a), Some(b)) if a != b => {
+                let (into, from) = (a.min(b), a.max(b));
+                merge(&mut lanes, into, from);
+                let known = by_key.values_mut().chain(by_group.values_mut());
+                known
+                    .filter(|lane| **lane == from)
+                    .for_each(|lane| *lane = into);
+                into
+            }
+            (Some(lane), _) | (None, Some(lane)) => lane,
+            (None, None) => {
+                lanes.push(Vec::new());
+                lanes.len() - 1
+            }
         };
-        match lanes.get_mut(lane) {
-            Some(lane) => lane.jobs.push(job),
-            None => lanes.push(Lane {
-                jobs: vec![job],
-                ordered: false,
-            }),
+        by_key.extend(key.map(|key| (key, lane)));
+        by_group.extend(job.group.clone().map(|group| (group, lane)));
+        if let Some(lane) = lanes.get_mut(lane) {
+            lane.push(job);
         }
     }
+    lanes.retain(|jobs| !jobs.is_empty());
+    let mut lanes: Vec<Lane> = lanes.into_iter().map(|jobs| Lane { jobs }).collect();
     lanes.sort_by_cached_key(|lane| Reverse(lane.jobs.iter().map(receives).max()));
     lanes.into()
 }
 
+fn merge(lanes: &mut [Vec<Job>], into: usize, from: usize) {
+    let moved = lanes.get_mut(from).map(std::mem::take).unwrap_or_default();
+    if let Some(lane) = lanes.get_mut(into) {
+        lane.extend(moved);
+        lane.sort_by_key(|job| job.position);
+    }
+}
+
 fn receives(job: &Job) -> u32 {
-    job.work
-        .as_ref()
-        .map_or(0, |prepared| receive_count(&prepared.record).get())
+    let prepared = job.work.as_ref();
+    prepared.map_or(0, |prepared| receive_count(&prepared.record).get())
 }

@@ -11,6 +11,8 @@ pub(crate) struct Head {
     /// The id for the response; `None` where it cannot be reported.
     pub(crate) message_id: Option<String>,
     pub(crate) queue_arn: Option<String>,
+    /// The message group, on FIFO queues.
+    pub(crate) group: Option<String>,
 }
 
 impl Head {
@@ -21,6 +23,7 @@ impl Head {
             message_id: Option<Value>,
             #[serde(rename = "eventSourceARN")]
             queue_arn: Option<Value>,
+            attributes: Option<Value>,
         }
         let Ok(fields) = serde_json::from_str::<Fields>(record.get()) else {
             return Self::default();
@@ -29,6 +32,11 @@ impl Head {
             // An empty identifier in the response would fail the whole batch.
             message_id: text(fields.message_id).filter(|id| !id.trim().is_empty()),
             queue_arn: text(fields.queue_arn),
+            group: text(
+                fields
+                    .attributes
+                    .and_then(|mut a| a.get_mut("MessageGroupId").map(Value::take)),
+            ),
         }
     }
 
@@ -119,6 +127,9 @@ pub enum DecodeError {
     /// The record has no body, or a null one.
     #[error("the message has no body")]
     NoBody,
+    /// The body has a NUL, which Postgres's `jsonb` cannot hold.
+    #[error("the body has a NUL character in a text, which jsonb cannot hold")]
+    Nul,
     /// The body does not fit the handler's type.
     #[error("the body is not the expected JSON: {problem} at line {line} column {column}")]
     Body {

@@ -1,20 +1,18 @@
 //! The tower service that Lambda's runtime calls.
 
 use crate::batch::Batch;
-use crate::body::Decode;
 use crate::deadline::Deadline;
 use crate::error::InboxError;
 use crate::event::InboxEvent;
-use crate::handler::Handler;
 use crate::inbox::Settings;
 use crate::plan::Plan;
+use crate::scope::Run;
 use crate::span;
 use aws_lambda_events::sqs::SqsBatchResponse;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use lambda_runtime::LambdaEvent;
 use std::fmt;
-use std::future::Future;
-use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::Service;
@@ -29,34 +27,22 @@ use tracing::Instrument;
 /// # Cancellation
 /// A dropped call closes the connections that are in use, so that the server rolls back; a COMMIT that
 /// is under way is finished in the background.
-pub struct InboxService<D, H> {
+#[derive(Clone)]
+pub struct InboxService {
     settings: Arc<Settings>,
-    handler: Arc<H>,
-    decode: PhantomData<fn() -> D>,
+    scope: Arc<dyn Run>,
 }
 
-impl<D, H> InboxService<D, H> {
-    pub(crate) fn new(settings: Arc<Settings>, handler: H) -> Self {
+impl InboxService {
+    pub(crate) fn new(settings: Arc<Settings>, scope: impl Run + 'static) -> Self {
         Self {
             settings,
-            handler: Arc::new(handler),
-            decode: PhantomData,
+            scope: Arc::new(scope),
         }
     }
 }
 
-// By hand: a derived one would ask for D: Clone and H: Clone.
-impl<D, H> Clone for InboxService<D, H> {
-    fn clone(&self) -> Self {
-        Self {
-            settings: Arc::clone(&self.settings),
-            handler: Arc::clone(&self.handler),
-            decode: PhantomData,
-        }
-    }
-}
-
-impl<D, H> fmt::Debug for InboxService<D, H> {
+impl fmt::Debug for InboxService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InboxService")
             .field("consumer", &self.settings.consumer)
@@ -64,14 +50,10 @@ impl<D, H> fmt::Debug for InboxService<D, H> {
     }
 }
 
-impl<D, H> Service<LambdaEvent<InboxEvent>> for InboxService<D, H>
-where
-    D: Decode,
-    H: Handler<D::Body>,
-{
+impl Service<LambdaEvent<InboxEvent>> for InboxService {
     type Response = SqsBatchResponse;
     type Error = InboxError;
-    type Future = Pin<Box<dyn Future<Output = Result<SqsBatchResponse, InboxError>> + Send>>;
+    type Future = BoxFuture<'static, Result<SqsBatchResponse, InboxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), InboxError>> {
         // An error here would end the process, so a database that is down never shows here.
@@ -79,16 +61,11 @@ where
     }
 
     fn call(&mut self, event: LambdaEvent<InboxEvent>) -> Self::Future {
-        let service = self.clone();
-        Box::pin(async move { service.invoke(event).await })
+        self.clone().invoke(event).boxed()
     }
 }
 
-impl<D, H> InboxService<D, H>
-where
-    D: Decode,
-    H: Handler<D::Body>,
-{
+impl InboxService {
     async fn invoke(self, event: LambdaEvent<InboxEvent>) -> Result<SqsBatchResponse, InboxError> {
         let settings = &*self.settings;
         let deadline = Deadline::new(event.context.deadline, settings.timing.clone());
@@ -99,6 +76,10 @@ where
                 return Err(InboxError::Event { consumer, source });
             }
         };
+        if plan.fifo && !self.scope.keeps_order() {
+            let consumer = settings.consumer.clone();
+            return Err(InboxError::Fifo { consumer });
+        }
         // Everything needed has been copied out of the text, which may be 6 MB.
         drop(event);
         let span = span::batch(
@@ -107,6 +88,6 @@ where
             plan.identities.len(),
         );
         let batch = Batch::new(settings, deadline, plan);
-        batch.run::<D, H>(&*self.handler).instrument(span).await
+        batch.run(&*self.scope).instrument(span).await
     }
 }

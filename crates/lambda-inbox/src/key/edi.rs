@@ -14,7 +14,9 @@ use std::borrow::Cow;
 /// production or test, and the control number (ISA13, 0020). See [`lambda_inbox_edi`] for the rules and
 /// their sources.
 ///
-/// One body must hold one interchange. The body is the interchange, or a JSON document with the
+/// One body must hold one interchange. An interchange that was cut off still has its header, and so a
+/// key: a handler that finds it incomplete must fail, or the whole one is a mismatch when it comes. The
+/// body is the interchange, or a JSON document with the
 /// interchange at a pointer, as text or as base64.
 #[derive(Clone, Debug, Default)]
 pub struct Edi {

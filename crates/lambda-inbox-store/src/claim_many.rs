@@ -1,0 +1,376 @@
+//! A whole batch is claimed by one statement. The keys go in sorted, so that two overlapping batches
+//! wait for each other and never deadlock.
+//!
+//! One key that another delivery holds fails the statement as a whole. It is then looked for by
+//! halving, with waits of a few milliseconds, and left out: it must not hold up its neighbours.
+
+use crate::begin::{Limits, Transaction, begin_sql, milliseconds};
+use crate::claim::{Claim, Entry, Failure, Ticket, TransactionId, epoch_milliseconds, parse};
+use crate::connection::Connection;
+use crate::error::{Class, Stage, StoreError};
+use crate::fingerprint::StoredFingerprint;
+use sqlx::{AssertSqlSafe, Row};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout_at;
+
+/// How long a part of a batch waits while the busy key is being looked for.
+const PART_WAIT: Duration = Duration::from_millis(5);
+
+/// How often the search starts over because yet another key became busy, or a row was pruned.
+const ROUNDS_MAX: u32 = 4;
+
+/// What became of one entry of a batch's claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowClaim {
+    /// The row is ours, in the open transaction.
+    Won,
+    /// A committed row exists; its fingerprint where it does not agree with this message's.
+    Existing {
+        /// As [`Existing::other_body`](crate::Existing::other_body).
+        other_body: Option<StoredFingerprint>,
+    },
+    /// Another delivery holds the key.
+    Busy,
+}
+
+/// The answer to a batch's claim.
+#[derive(Debug)]
+pub struct ClaimedMany {
+    /// One for each entry, in their order.
+    pub rows: Vec<RowClaim>,
+    /// What is held.
+    pub held: Held,
+}
+
+/// What a batch's claim left open.
+#[derive(Debug)]
+pub enum Held {
+    /// At least one row was won.
+    Claim(Claim),
+    /// None was; the transaction is over. `None` where the connection had to be closed.
+    Nothing(Option<Connection>),
+}
+
+impl Transaction {
+    /// Writes the keys of `entries`, which are of one consumer and all different. One round trip; one
+    /// more where rows committed while the claim waited for them, and about twice the logarithm of the
+    /// batch's size for each busy key.
+    ///
+    /// Cancel safe: a dropped call closes the connection.
+    ///
+    /// # Errors
+    /// [`Failure`] whose error has stage [`Stage::Claim`]; never [`Class::Busy`] for less than all of
+    /// the entries.
+    pub async fn claim_many(
+        mut self,
+        entries: &[Arc<Entry>],
+        limits: &Limits,
+    ) -> Result<ClaimedMany, Box<Failure>> {
+        let answer = match timeout_at(limits.until, self.send_claims(entries, limits)).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                let connection = match error.class() {
+                    Class::Connection => None,
+                    Class::Busy | Class::Conflict | Class::Setup | Class::Refused => {
+                        self.roll_back(limits.until).await.ok()
+                    }
+                };
+                return Err(Box::new(Failure { error, connection }));
+            }
+            Err(_) => {
+                let error = StoreError::no_answer(Stage::Claim);
+                return Err(Box::new(Failure {
+                    error,
+                    connection: None,
+                }));
+            }
+        };
+        let won = entries
+            .iter()
+            .zip(&answer.rows)
+            .filter(|(_, row)| **row == RowClaim::Won);
+        let won: Vec<Arc<Entry>> = won.map(|(entry, _)| Arc::clone(entry)).collect();
+        let held = match answer.transaction_id {
+            Some(transaction_id) => Held::Claim(Claim {
+                connection: self.connection,
+                ticket: Ticket {
+                    entries: won,
+                    transaction_id,
+                },
+            }),
+            None => Held::Nothing(self.roll_back(limits.until).await.ok()),
+        };
+        Ok(ClaimedMany {
+            rows: answer.rows,
+            held,
+        })
+    }
+
+    async fn send_claims(
+        &mut self,
+        entries: &[Arc<Entry>],
+        limits: &Limits,
+    ) -> Result<Answer, StoreError> {
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by(|a, b| key_of(entries, *a).cmp(&key_of(entries, *b)));
+        let mut rows = Rows(vec![None; entries.len()]);
+        let mut wait = limits.claim;
+        for _ in 0..ROUNDS_MAX {
+            let open = rows.open(&order);
+            if open.is_empty() {
+                return Ok(rows.answer(None));
+            }
+            match self.insert_many(entries, &open, wait).await {
+                Ok(part) => {
+                    part.apply(entries, &open, &mut rows);
+                    self.connection.read_rest(entries, &mut rows).await?;
+                    if rows.open(&order).is_empty() {
+                        return Ok(rows.answer(part.transaction_id));
+                    }
+                    // Some rows came and went meanwhile. What was won is given up, to ask again for all.
+                    self.restart(limits).await?;
+                    rows.give_up();
+                }
+                Err(error) if error.class() == Class::Busy => {
+                    self.restart(limits).await?;
+                    for busy in self.find_busy(entries, &open).await? {
+                        rows.set(busy, RowClaim::Busy);
+                    }
+                    self.restart(limits).await?;
+                }
+                Err(error) => return Err(error),
+            }
+            wait = PART_WAIT;
+        }
+        Err(StoreError::busy(Stage::Claim))
+    }
+
+    /// Which of the entries other deliveries hold, found by halving within one transaction that is
+    /// then thrown away.
+    async fn find_busy(
+        &mut self,
+        entries: &[Arc<Entry>],
+        open: &[usize],
+    ) -> Result<Vec<usize>, StoreError> {
+        self.simple("SAVEPOINT part").await?;
+        let mut busy = Vec::new();
+        // The left half on top: keys are taken in order here too.
+        let (left, right) = open.split_at(open.len() / 2);
+        let mut parts = vec![right, left];
+        while let Some(part) = parts.pop() {
+            if part.is_empty() {
+                continue;
+            }
+            match self.insert_many(entries, part, PART_WAIT).await {
+                Ok(_) => {
+                    self.simple("RELEASE SAVEPOINT part; SAVEPOINT part")
+                        .await?
+                }
+                Err(error) if error.class() == Class::Busy => {
+                    self.simple("ROLLBACK TO SAVEPOINT part").await?;
+                    match part {
+                        [one] => busy.push(*one),
+                        _ => {
+                            let (left, right) = part.split_at(part.len() / 2);
+                            parts.extend([right, left]);
+                        }
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(busy)
+    }
+
+    /// Throws the transaction away and opens another, in one round trip.
+    async fn restart(&mut self, limits: &Limits) -> Result<(), StoreError> {
+        self.simple(&format!("ROLLBACK; {}", begin_sql(limits)))
+            .await
+    }
+
+    async fn simple(&mut self, sql: &str) -> Result<(), StoreError> {
+        // Built of our own words and numbers only.
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+            .execute(&mut self.connection.session.pg)
+            .await
+            .map(drop)
+            .map_err(|error| StoreError::new(Stage::Claim, error))
+    }
+
+    async fn insert_many(
+        &mut self,
+        entries: &[Arc<Entry>],
+        open: &[usize],
+        wait: Duration,
+    ) -> Result<Part, StoreError> {
+        let columns = Columns::new(open.iter().filter_map(|index| entries.get(*index)));
+        let consumer = entries.first().map(|entry| entry.consumer.as_str());
+        let found = sqlx::query(self.connection.shared.statements.claim_many())
+            .bind(consumer)
+            .bind(milliseconds(wait).to_string())
+            .bind(i32::try_from(open.len()).unwrap_or(i32::MAX))
+            .bind(columns.sources)
+            .bind(columns.message_ids)
+            .bind(columns.sent_at)
+            .bind(columns.statuses)
+            .bind(columns.fingerprints)
+            .bind(columns.transports)
+            .fetch_all(&mut self.connection.session.pg)
+            .await
+            .map_err(|error| StoreError::new(Stage::Claim, error))?;
+        Part::read(&found).map_err(|error| StoreError::new(Stage::Claim, error))
+    }
+}
+
+impl Connection {
+    /// The winners' fingerprints, where they committed only while our claim waited.
+    pub(crate) async fn read_rest(
+        &mut self,
+        entries: &[Arc<Entry>],
+        rows: &mut Rows,
+    ) -> Result<(), StoreError> {
+        for (entry, row) in entries.iter().zip(&mut rows.0) {
+            if row.is_none() {
+                let stored = self.stored_fingerprint(entry).await;
+                let stored = stored.map_err(|error| StoreError::new(Stage::Claim, error))?;
+                *row = stored.map(|stored| existing(entry, stored));
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Answer {
+    rows: Vec<RowClaim>,
+    transaction_id: Option<TransactionId>,
+}
+
+fn key_of(entries: &[Arc<Entry>], index: usize) -> Option<&crate::Key> {
+    entries.get(index).map(|entry| &entry.key)
+}
+
+/// What is known of each entry so far.
+pub(crate) struct Rows(pub(crate) Vec<Option<RowClaim>>);
+
+impl Rows {
+    /// The entries of which nothing is known, in the order of their keys.
+    fn open(&self, order: &[usize]) -> Vec<usize> {
+        let is_open = |index: &&usize| self.0.get(**index).is_some_and(Option::is_none);
+        order.iter().filter(is_open).copied().collect()
+    }
+
+    fn set(&mut self, index: usize, row: RowClaim) {
+        if let Some(place) = self.0.get_mut(index) {
+            *place = Some(row);
+        }
+    }
+
+    fn give_up(&mut self) {
+        for row in &mut self.0 {
+            row.take_if(|row| *row == RowClaim::Won);
+        }
+    }
+
+    fn answer(self, transaction_id: Option<TransactionId>) -> Answer {
+        // Nothing is open when an answer is made.
+        let rows = self
+            .0
+            .into_iter()
+            .map(|row| row.unwrap_or(RowClaim::Busy))
+            .collect();
+        Answer {
+            rows,
+            transaction_id,
+        }
+    }
+}
+
+fn existing(entry: &Entry, stored: Vec<u8>) -> RowClaim {
+    let stored = StoredFingerprint(stored);
+    let other_body = (!entry.fingerprint.agrees_with(&stored)).then_some(stored);
+    RowClaim::Existing { other_body }
+}
+
+/// Entries as the arrays of the statement.
+pub(crate) struct Columns<'a> {
+    pub(crate) sources: Vec<&'a str>,
+    pub(crate) message_ids: Vec<&'a str>,
+    pub(crate) sent_at: Vec<Option<i64>>,
+    pub(crate) statuses: Vec<&'a str>,
+    pub(crate) fingerprints: Vec<&'a [u8]>,
+    pub(crate) transports: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    pub(crate) fn new(entries: impl Iterator<Item = &'a Arc<Entry>>) -> Self {
+        let mut columns = Self {
+            sources: Vec::new(),
+            message_ids: Vec::new(),
+            sent_at: Vec::new(),
+            statuses: Vec::new(),
+            fingerprints: Vec::new(),
+            transports: Vec::new(),
+        };
+        for entry in entries {
+            columns.sources.push(entry.key.source());
+            columns.message_ids.push(entry.key.message_id());
+            columns
+                .sent_at
+                .push(entry.sent_at.and_then(epoch_milliseconds));
+            columns.statuses.push(entry.status.as_str());
+            columns.fingerprints.push(entry.fingerprint.as_bytes());
+            columns.transports.push(entry.transport());
+        }
+        columns
+    }
+}
+
+/// What one statement said, by key.
+pub(crate) struct Part {
+    pub(crate) transaction_id: Option<TransactionId>,
+    /// `None` for a won row, the stored fingerprint for one that was there.
+    found: HashMap<(String, String), Option<Vec<u8>>>,
+}
+
+impl Part {
+    pub(crate) fn read(rows: &[sqlx::postgres::PgRow]) -> Result<Self, sqlx::Error> {
+        let mut part = Self {
+            transaction_id: None,
+            found: HashMap::with_capacity(rows.len()),
+        };
+        for row in rows {
+            // The one row of an answer without rows is null throughout.
+            let Some(source) = row.try_get::<Option<String>, _>("source")? else {
+                continue;
+            };
+            let transaction_id: Option<String> = row.try_get("transaction_id")?;
+            if let Some(id) = transaction_id {
+                part.transaction_id = Some(parse(&id)?);
+            }
+            let fingerprint = row.try_get("fingerprint")?;
+            part.found
+                .insert((source, row.try_get("message_id")?), fingerprint);
+        }
+        Ok(part)
+    }
+
+    /// Takes down what became of the open entries. Those in neither list stay open.
+    pub(crate) fn apply(&self, entries: &[Arc<Entry>], open: &[usize], rows: &mut Rows) {
+        for index in open {
+            let Some(entry) = entries.get(*index) else {
+                continue;
+            };
+            let key = (
+                entry.key.source().to_owned(),
+                entry.key.message_id().to_owned(),
+            );
+            match self.found.get(&key) {
+                Some(None) => rows.set(*index, RowClaim::Won),
+                Some(Some(stored)) => rows.set(*index, existing(entry, stored.clone())),
+                None => {}
+            }
+        }
+    }
+}
