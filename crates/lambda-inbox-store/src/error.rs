@@ -14,6 +14,8 @@ pub enum Stage {
     Claim,
     /// Proving the transaction and committing it.
     Settle,
+    /// Running a statement that is claim and effect in one.
+    Statement,
     /// Undoing the transaction.
     RollBack,
     /// Taking back a claim that the handler committed.
@@ -113,10 +115,11 @@ impl fmt::Display for StoreError {
         f.write_str(match self.stage {
             Stage::Connect => "no connection to the database",
             Stage::Begin => "the transaction could not be opened",
-            Stage::Claim if self.class == Class::Busy => {
+            Stage::Claim | Stage::Statement if self.class == Class::Busy => {
                 "another delivery of the same message is at work on it"
             }
             Stage::Claim => "the key could not be claimed",
+            Stage::Statement => "the statement failed",
             Stage::Settle => "the transaction could not be committed",
             Stage::RollBack => "the transaction could not be rolled back",
             Stage::Withdraw => "a claim committed by the handler could not be taken back",
@@ -147,7 +150,7 @@ fn class_of(stage: Stage, error: &sqlx::Error) -> Class {
         };
     };
     match (stage, code.as_str()) {
-        (Stage::Claim, "55P03") => Class::Busy,
+        (Stage::Claim | Stage::Statement, "55P03") => Class::Busy,
         (_, "40001" | "40P01") => Class::Conflict,
         (_, "42P01" | "42703" | "42501" | "3F000") => Class::Setup,
         // 57014 is the statement timeout, 25006 a reader after a failover, 25P02 and 25P03 a session

@@ -83,7 +83,7 @@ impl Connection {
     /// the claim waited for them.
     ///
     /// # Errors
-    /// [`Failure`] with stage [`Stage::Settle`]: nothing is stored, unless its class is
+    /// [`Failure`] with stage [`Stage::Statement`]: nothing is stored, unless its class is
     /// [`Class::Connection`], which leaves that open.
     pub async fn run_statement(
         mut self,
@@ -100,7 +100,7 @@ impl Connection {
             Ok(Ok(claims)) => Ok((claims, self)),
             Ok(Err(error)) if error.class() == Class::Connection => failed(error, None),
             Ok(Err(error)) => failed(error, Some(self)),
-            Err(_) => failed(StoreError::no_answer(Stage::Settle), None),
+            Err(_) => failed(StoreError::no_answer(Stage::Statement), None),
         }
     }
 
@@ -170,8 +170,8 @@ impl Connection {
             )
             .fetch_all(&mut self.session.pg)
             .await
-            .map_err(|error| StoreError::new(Stage::Settle, error))?;
-        let part = Part::read(&found).map_err(|error| StoreError::new(Stage::Settle, error))?;
+            .map_err(|error| StoreError::new(Stage::Statement, error))?;
+        let part = Part::read(&found).map_err(|error| StoreError::new(Stage::Statement, error))?;
         let entries: Vec<Arc<Entry>> = rows.iter().map(|row| Arc::clone(&row.entry)).collect();
         let mut claims = Rows(vec![None; rows.len()]);
         part.apply(&entries, &order, &mut claims);

@@ -154,7 +154,8 @@ pub(crate) fn composed(schema: &Schema, statement: &str) -> SqlStr {
            JOIN ROWS FROM (unnest($10::text[]), unnest($11::text[]), unnest($12::int4[]), \
              unnest($13::text[]), generate_series(1, $3)) \
            AS d (message_id, body, receive_count, group_id, position) \
-           ON d.position = message.position), \
+           ON d.position = message.position \
+           WHERE message.status = 'processed'), \
          effect AS ({statement}\n), \
          answer AS MATERIALIZED ({}) \
          SELECT answer.source, answer.message_id, transaction_id, fingerprint FROM answer",

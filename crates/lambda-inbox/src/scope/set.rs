@@ -109,8 +109,6 @@ pub(super) fn not_won(batch: &Batch<'_>, entry: &Entry, row: RowClaim) -> Option
             entry,
             batch.settings.mismatch,
         )),
-        RowClaim::Busy => Some(verdicts::busy(
-            "another delivery of the same message is at work on it",
-        )),
+        RowClaim::Busy => Some(verdicts::busy(verdicts::HELD)),
     }
 }

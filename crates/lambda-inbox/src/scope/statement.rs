@@ -16,7 +16,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::plan::Job;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use lambda_inbox_store::{Class, Failure, FreshRow, Statement, StoreError};
+use lambda_inbox_store::{Class, Failure, FreshRow, Stage, Statement, Status, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -74,13 +74,10 @@ impl StatementScope {
                 Err(error) => error,
             };
             if error.class() == Class::Busy {
-                return Ended::Halve(
-                    verdicts::busy("another delivery of the same message is at work on it"),
-                    PART_WAIT,
-                );
+                return Ended::Halve(verdicts::busy(verdicts::HELD), PART_WAIT);
             }
             let in_doubt = verdicts::unknown(&error);
-            let was_sent = error.stage() == lambda_inbox_store::Stage::Settle;
+            let was_sent = error.stage() == Stage::Statement;
             match trouble(error) {
                 Trouble::Again(Again::Connection(_)) if !fresh && batch.deadline.may_start() => {
                     fresh = true;
@@ -158,8 +155,8 @@ enum Ended {
 
 fn row_done(row: &FreshRow) -> Verdict {
     match row.entry.status {
-        lambda_inbox_store::Status::Processed => Verdict::processed(),
-        lambda_inbox_store::Status::Ignored => Verdict::ignored(),
+        Status::Processed => Verdict::processed(),
+        Status::Ignored => Verdict::ignored(),
     }
 }
 
@@ -223,8 +220,8 @@ fn sets(batch: &Batch<'_>) -> Vec<Set> {
 fn row(job: &Job) -> Result<FreshRow, Verdict> {
     let prepared = job.work.as_ref().map_err(Verdict::clone)?;
     let body = match prepared.entry.status {
-        lambda_inbox_store::Status::Ignored => "null".to_owned(),
-        lambda_inbox_store::Status::Processed => for_jsonb(&prepared.content)
+        Status::Ignored => "null".to_owned(),
+        Status::Processed => for_jsonb(&prepared.content)
             .map_err(|error| Verdict::new(Outcome::Poison, error.to_string()))?,
     };
     let receives = receive_count(&prepared.record).get();

@@ -10,6 +10,8 @@ use lambda_inbox_store::{Class, Consumer, Entry, StoreError, StoredFingerprint, 
 pub(super) const STOPPED: &str =
     "the handler was stopped, because Lambda's deadline came near; its transaction is rolled back";
 
+pub(super) const HELD: &str = "another delivery of the same message is at work on it";
+
 /// A committed row was there.
 pub(super) fn existing(
     other_body: Option<StoredFingerprint>,

@@ -4,11 +4,13 @@
 
 mod batch;
 mod boundary;
+mod bulk;
 mod cases;
 mod connection;
 mod deadline;
 #[cfg(feature = "edi")]
 mod edi;
+mod fifo;
 mod handlers;
 mod isolation;
 mod keys;
@@ -16,5 +18,7 @@ mod mismatch;
 mod observation;
 mod outage;
 mod overlap;
+mod per_batch;
 mod round_trips;
+mod statement;
 mod support;

@@ -213,6 +213,33 @@ pub(crate) async fn swallow(
     Ok(())
 }
 
+/// Holds the key of one message as another delivery would, until it is dropped.
+pub(crate) struct Holder {
+    _connection: PgConnection,
+}
+
+impl World {
+    pub(crate) async fn hold(&self, ids: &[&str]) -> Holder {
+        let mut connection = self.admin().await;
+        sqlx::raw_sql("BEGIN")
+            .execute(&mut connection)
+            .await
+            .unwrap();
+        for id in ids {
+            let claim = "INSERT INTO lambda_inbox.inbox (consumer, source, message_id, fingerprint) \
+                         VALUES ('payments', 'sqs', $1, '\\x00')";
+            sqlx::query(claim)
+                .bind(id)
+                .execute(&mut connection)
+                .await
+                .unwrap();
+        }
+        Holder {
+            _connection: connection,
+        }
+    }
+}
+
 /// A handler that stores its effect, does `sql`, says that it has arrived, waits to be let go, and
 /// ends with `result`.
 pub(crate) struct Meeting {
