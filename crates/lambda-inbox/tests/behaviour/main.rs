@@ -16,6 +16,7 @@ mod isolation;
 mod keys;
 mod mismatch;
 mod observation;
+mod order;
 mod outage;
 mod overlap;
 mod per_batch;
