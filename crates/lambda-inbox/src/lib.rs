@@ -93,6 +93,8 @@ mod documentation {
     struct Readme;
     #[doc = include_str!("../../../docs/guide/choosing-a-key.md")]
     struct ChoosingAKey;
+    #[doc = include_str!("../../../docs/guide/how-a-batch-runs.md")]
+    struct HowABatchRuns;
     #[doc = include_str!("../../../docs/guide/testing.md")]
     struct Testing;
 }
