@@ -135,21 +135,11 @@ impl Transaction {
     ) -> Result<Claimed, Box<Failure>> {
         let answer = match timeout_at(limits.until, self.send_claim(&entry, limits)).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
-                let connection = match error.class() {
-                    Class::Connection => None,
-                    Class::Busy | Class::Conflict | Class::Setup | Class::Refused => {
-                        self.roll_back(limits.until).await.ok()
-                    }
-                };
-                return Err(Box::new(Failure { error, connection }));
-            }
+            Ok(Err(error)) => return Err(self.failed(error, limits).await),
             Err(_) => {
-                let error = StoreError::no_answer(Stage::Claim);
-                return Err(Box::new(Failure {
-                    error,
-                    connection: None,
-                }));
+                return Err(self
+                    .failed(StoreError::no_answer(Stage::Claim), limits)
+                    .await);
             }
         };
         Ok(match answer {
@@ -168,6 +158,17 @@ impl Transaction {
                 })
             }
         })
+    }
+
+    /// Ends the transaction of a claim that failed, where its connection is still good.
+    pub(crate) async fn failed(self, error: StoreError, limits: &Limits) -> Box<Failure> {
+        let connection = match error.class() {
+            Class::Connection => None,
+            Class::Busy | Class::Conflict | Class::Setup | Class::Refused => {
+                self.roll_back(limits.until).await.ok()
+            }
+        };
+        Box::new(Failure { error, connection })
     }
 
     async fn send_claim(&mut self, entry: &Entry, limits: &Limits) -> Result<Answer, StoreError> {

@@ -70,21 +70,11 @@ impl Transaction {
     ) -> Result<ClaimedMany, Box<Failure>> {
         let answer = match timeout_at(limits.until, self.send_claims(entries, limits)).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
-                let connection = match error.class() {
-                    Class::Connection => None,
-                    Class::Busy | Class::Conflict | Class::Setup | Class::Refused => {
-                        self.roll_back(limits.until).await.ok()
-                    }
-                };
-                return Err(Box::new(Failure { error, connection }));
-            }
+            Ok(Err(error)) => return Err(self.failed(error, limits).await),
             Err(_) => {
-                let error = StoreError::no_answer(Stage::Claim);
-                return Err(Box::new(Failure {
-                    error,
-                    connection: None,
-                }));
+                return Err(self
+                    .failed(StoreError::no_answer(Stage::Claim), limits)
+                    .await);
             }
         };
         let won = entries

@@ -1,6 +1,7 @@
 //! Configuration by environment variables, the way a deployed function gets it.
 
-use crate::inbox::{BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy, Scope};
+use crate::builder::{BuildError, InboxBuilder};
+use crate::inbox::{Inbox, MismatchPolicy, OutagePolicy, Scope};
 use lambda_inbox_store::SchemaError;
 use sqlx::postgres::PgConnectOptions;
 use std::str::FromStr;

@@ -37,6 +37,7 @@
 
 mod batch;
 mod body;
+mod builder;
 mod bulk_handler;
 mod content;
 mod deadline;
@@ -60,6 +61,7 @@ mod service;
 mod span;
 
 pub use body::{Decode, Json, Raw, Text};
+pub use builder::{BuildError, InboxBuilder};
 pub use bulk_handler::{BulkError, BulkHandler};
 pub use content::{
     BoxFuture, Envelope, EventBridgeEnvelope, PayloadResolver, S3Pointer, SnsAttribute, SnsEnvelope,
@@ -69,9 +71,7 @@ pub use env::EnvError;
 pub use error::{InboxError, Outage};
 pub use event::{EventError, InboxEvent};
 pub use handler::{BoxError, Handler, HandlerError};
-pub use inbox::{
-    BuildError, Inbox, InboxBuilder, MismatchPolicy, OutagePolicy, S3TestEvents, Scope,
-};
+pub use inbox::{Inbox, MismatchPolicy, OutagePolicy, S3TestEvents, Scope};
 pub use key::{Key, KeyStrategy};
 pub use lambda_inbox_store::{Consumer, MigrateError, Migrated, Schema, SchemaError, migrate};
 pub use message::Message;

@@ -7,6 +7,26 @@ use tracing::Span;
 use tracing::field::Empty;
 
 pub(crate) fn batch(consumer: &Consumer, queue_arn: Option<&str>, count: usize) -> Span {
+    let span = process(consumer, queue_arn);
+    span.record("messaging.batch.message_count", count);
+    span
+}
+
+pub(crate) fn message(consumer: &Consumer, record: &SqsMessage) -> Span {
+    let span = process(consumer, record.event_source_arn.as_deref());
+    span.record(
+        "messaging.message.id",
+        record.message_id.as_deref().unwrap_or_default(),
+    );
+    let header = record.attributes.get("AWSTraceHeader");
+    if let Some(producer) = header.and_then(|header| TraceHeader::parse(header)) {
+        span.record("link.trace_id", &producer.root);
+        link(&span, &producer);
+    }
+    span
+}
+
+fn process(consumer: &Consumer, queue_arn: Option<&str>) -> Span {
     let queue = queue_name(queue_arn);
     tracing::info_span!(
         "process",
@@ -18,36 +38,12 @@ pub(crate) fn batch(consumer: &Consumer, queue_arn: Option<&str>, count: usize) 
         messaging.operation.type = "process",
         messaging.destination.name = queue,
         messaging.consumer.group.name = consumer.as_str(),
-        messaging.batch.message_count = count,
-    )
-}
-
-pub(crate) fn message(consumer: &Consumer, record: &SqsMessage) -> Span {
-    let queue = queue_name(record.event_source_arn.as_deref());
-    let span = tracing::info_span!(
-        "process",
-        otel.name = format!("process {queue}"),
-        otel.kind = "consumer",
-        faas.trigger = "pubsub",
-        messaging.system = "aws_sqs",
-        messaging.operation.name = "process",
-        messaging.operation.type = "process",
-        messaging.destination.name = queue,
-        messaging.consumer.group.name = consumer.as_str(),
-        messaging.message.id = record.message_id.as_deref().unwrap_or_default(),
+        messaging.batch.message_count = Empty,
+        messaging.message.id = Empty,
         link.trace_id = Empty,
         lambda_inbox.outcome = Empty,
         error.type = Empty,
-    );
-    if let Some(producer) = record
-        .attributes
-        .get("AWSTraceHeader")
-        .and_then(|h| TraceHeader::parse(h))
-    {
-        span.record("link.trace_id", &producer.root);
-        link(&span, &producer);
-    }
-    span
+    )
 }
 
 /// `Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1`

@@ -21,7 +21,7 @@ use crate::outcome::{Outcome, Verdict};
 use crate::plan::Prepared;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use lambda_inbox_store::{Claim, ClaimedMany, Entry, Failure, Held, RolledBack, Settled};
+use lambda_inbox_store::{Claim, ClaimedMany, Entry, Failure, Held, Settled};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use tokio::time::sleep;
@@ -180,7 +180,7 @@ impl<D: Decode, H: BulkHandler<D::Body>> Bulk<D, H> {
         match handled {
             Handled::Done => settle(batch, link, claim, taken.into_units()).await,
             Handled::Failed(error) => {
-                roll_back(batch, link, claim).await;
+                link.roll_back(claim).await;
                 match error {
                     BulkError::Whole(error) if error.is_conflict() => {
                         let reason = chain(error.error());
@@ -329,15 +329,6 @@ async fn settle<B>(
             won.iter()
                 .for_each(|unit| batch.record(unit.position, unknown.clone()));
             Ended::Done
-        }
-    }
-}
-
-async fn roll_back(batch: &Batch<'_>, link: &mut Link<'_>, claim: Claim) {
-    match claim.roll_back(batch.deadline.settle()).await {
-        RolledBack::Proven(connection) => link.put_back(Some(connection)),
-        RolledBack::Unproven(withdrawal) => {
-            link.withdraw(withdrawal).await;
         }
     }
 }

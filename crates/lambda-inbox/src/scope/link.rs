@@ -2,7 +2,7 @@
 
 use crate::batch::Batch;
 use crate::error::store_chain;
-use lambda_inbox_store::{Connection, Slot, StoreError, Withdrawal};
+use lambda_inbox_store::{Claim, Connection, RolledBack, Slot, StoreError, Withdrawal};
 
 pub(crate) struct Link<'a> {
     batch: &'a Batch<'a>,
@@ -52,6 +52,17 @@ impl<'a> Link<'a> {
     pub(crate) fn keep(mut self) {
         if let Some(connection) = self.connection.take() {
             connection.keep();
+        }
+    }
+
+    /// Rolls a claim back. Returns whether the handler had committed it by itself.
+    pub(crate) async fn roll_back(&mut self, claim: Claim) -> bool {
+        match claim.roll_back(self.batch.deadline.settle()).await {
+            RolledBack::Proven(connection) => {
+                self.put_back(Some(connection));
+                false
+            }
+            RolledBack::Unproven(withdrawal) => self.withdraw(withdrawal).await,
         }
     }
 

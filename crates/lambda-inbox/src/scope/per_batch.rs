@@ -16,7 +16,7 @@ use crate::metrics;
 use crate::outcome::Verdict;
 use crate::plan::{Job, Prepared};
 use crate::span;
-use lambda_inbox_store::{Claim, ClaimedMany, Entry, Held, RolledBack, Settled};
+use lambda_inbox_store::{Claim, ClaimedMany, Entry, Held, Settled};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -87,7 +87,9 @@ async fn attempt<D: Decode, H: Handler<D::Body>>(
     let stops_a_group = batch.fifo && certain.iter().any(|(_, verdict)| verdict.is_reported());
     match held {
         Held::Nothing(connection) => link.put_back(connection),
-        Held::Claim(claim) if stops_a_group => roll_back(batch, link, claim).await,
+        Held::Claim(claim) if stops_a_group => {
+            link.roll_back(claim).await;
+        }
         Held::Claim(claim) => certain.extend(run(handler, batch, link, claim, won).await),
     }
     Ok(if stops_a_group { Vec::new() } else { certain })
@@ -127,7 +129,7 @@ async fn run<B: Send + Sync + 'static, H: Handler<B>>(
             continue;
         };
         if !batch.deadline.may_start() {
-            roll_back(batch, link, claim).await;
+            link.roll_back(claim).await;
             return Vec::new();
         }
         let span = span::message(&batch.settings.consumer, &unit.prepared.record);
@@ -139,7 +141,7 @@ async fn run<B: Send + Sync + 'static, H: Handler<B>>(
         match handled {
             Handled::Done => {}
             Handled::Failed(_) => {
-                roll_back(batch, link, claim).await;
+                link.roll_back(claim).await;
                 return Vec::new();
             }
             Handled::Panicked(_) | Handled::TimedOut => {
@@ -169,14 +171,5 @@ async fn run<B: Send + Sync + 'static, H: Handler<B>>(
             .iter()
             .map(|unit| (unit.position, verdicts::unknown(&error)))
             .collect(),
-    }
-}
-
-async fn roll_back(batch: &Batch<'_>, link: &mut Link<'_>, claim: Claim) {
-    match claim.roll_back(batch.deadline.settle()).await {
-        RolledBack::Proven(connection) => link.put_back(Some(connection)),
-        RolledBack::Unproven(withdrawal) => {
-            link.withdraw(withdrawal).await;
-        }
     }
 }

@@ -9,7 +9,7 @@ use crate::handler::{Handler, HandlerError};
 use crate::message::Message;
 use crate::outcome::{Mark, Outcome, Verdict};
 use lambda_inbox_store::{
-    Claim, Claimed, Entry, Failure, RolledBack, Settled, StoreError, Violation, Withdrawal,
+    Claim, Claimed, Entry, Failure, Settled, StoreError, Violation, Withdrawal,
 };
 use std::sync::Arc;
 
@@ -110,14 +110,8 @@ where
 
     /// The handler said no.
     async fn failed(&mut self, claim: Claim, error: &HandlerError) -> Attempt {
-        match claim.roll_back(self.batch.deadline.settle()).await {
-            RolledBack::Proven(connection) => self.link.put_back(Some(connection)),
-            RolledBack::Unproven(withdrawal) => {
-                if self.link.withdraw(withdrawal).await {
-                    let violation = Violation::EndedTransaction;
-                    return Attempt::Over(self.violated(violation, None).await);
-                }
-            }
+        if self.link.roll_back(claim).await {
+            return Attempt::Over(self.violated(Violation::EndedTransaction, None).await);
         }
         let reason = chain(error.error());
         if error.is_permanent() {

@@ -70,9 +70,8 @@ impl<H: BulkHandler<i64>> BulkHandler<i64> for Sizes<H> {
 async fn a_thousand_messages_take_three_round_trips_and_the_handlers_own() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .bulk_handler(store_all);
@@ -255,9 +254,8 @@ async fn a_database_that_is_down_fails_the_invocation() {
     let world = World::new().await;
     let proxy = world.proxy().await;
     proxy.refuse(true);
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .bulk_handler(store_all);

@@ -1,6 +1,6 @@
 //! Message bodies in the wild: whole events, as consumers have met them, and what is right.
 
-use crate::support::{MINUTE, World};
+use crate::support::{MINUTE, World, store_id};
 use lambda_inbox::aws_lambda_events::sqs::SqsMessage;
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{HandlerError, KeyStrategy, Message, Outcome};
@@ -22,18 +22,6 @@ pub(crate) fn ids(numbers: &[u32]) -> Vec<String> {
         .collect()
 }
 
-/// Stores any body, as bytes, and its text's length.
-async fn store_any(
-    message: &Message<SqsMessage>,
-    connection: &mut PgConnection,
-) -> Result<(), HandlerError> {
-    sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
 struct Case {
     name: &'static str,
     outcomes: &'static [Outcome],
@@ -50,7 +38,7 @@ async fn check(strategy: KeyStrategy, cases: &[Case]) {
     {
         let world = World::new().await;
         let inbox = world.inbox().key(strategy.clone()).build().unwrap();
-        let service = inbox.record_handler(store_any);
+        let service = inbox.record_handler(store_id);
         let answer = world.deliver(&service, MINUTE, case(name)).await;
         let reports = world.reports();
         assert_eq!(answer, Ok(ids(reported)), "{name}: {reports:?}");
@@ -225,7 +213,7 @@ async fn a_uuid_is_one_key_however_it_is_written() {
         .key(KeyStrategy::attribute("outbox-id"))
         .build()
         .unwrap();
-    let service = inbox.record_handler(store_any);
+    let service = inbox.record_handler(store_id);
     assert_eq!(
         world.deliver(&service, MINUTE, event(records)).await,
         Ok(vec![])
@@ -262,7 +250,7 @@ async fn an_attribute_that_is_no_key_is_refused_by_name() {
             .key(KeyStrategy::attribute("order-id"))
             .build()
             .unwrap();
-        let service = inbox.record_handler(store_any);
+        let service = inbox.record_handler(store_id);
         let id = record.id().to_owned();
         let answer = world
             .deliver(&service, MINUTE, event([record.to_value()]))
@@ -343,7 +331,7 @@ async fn a_failure_leaves_nothing_that_a_replay_could_trip_over() {
         );
     }
     assert_eq!(world.outcomes(), [Failed; 3]);
-    let mended = world.inbox().build().unwrap().record_handler(store_any);
+    let mended = world.inbox().build().unwrap().record_handler(store_id);
     assert_eq!(
         world.deliver(&mended, MINUTE, case("D-01")).await,
         Ok(vec![])

@@ -40,9 +40,8 @@ async fn a_connection_killed_between_invocations_costs_no_record() {
 async fn connections_are_kept_across_invocations() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .connections(2)
         .build()
         .unwrap()
@@ -63,9 +62,8 @@ async fn connections_are_kept_across_invocations() {
 async fn a_commit_whose_reply_is_lost_is_reported_and_has_one_effect_in_the_end() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);
@@ -88,9 +86,8 @@ async fn a_commit_whose_reply_is_lost_is_reported_and_has_one_effect_in_the_end(
 async fn a_commit_that_never_arrived_is_reported_and_has_one_effect_in_the_end() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);
@@ -116,9 +113,8 @@ async fn a_connection_lost_at_begin_or_claim_is_replaced_once() {
     for pattern in ["BEGIN ISOLATION", "won AS"] {
         let world = World::new().await;
         let proxy = world.proxy().await;
-        let options = proxy.options(&world.database.options());
         let service = world
-            .inbox_on(options)
+            .inbox_behind(&proxy)
             .build()
             .unwrap()
             .text_handler(store_effect);
@@ -140,9 +136,8 @@ async fn a_connection_lost_at_begin_or_claim_is_replaced_once() {
 async fn a_connection_lost_under_the_handler_fails_that_record_alone() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);
@@ -165,9 +160,8 @@ async fn a_connection_lost_under_the_handler_fails_that_record_alone() {
 async fn a_black_holed_connection_is_given_up_in_bounded_time() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);

@@ -11,9 +11,8 @@ use tokio::time::{Instant, sleep};
 async fn records_come_back_untouched_where_no_time_is_left() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);

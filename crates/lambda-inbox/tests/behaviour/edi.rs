@@ -1,23 +1,11 @@
 //! Interchanges: the identity of a partner's document, however it travels.
 
-use crate::support::{MINUTE, World};
+use crate::support::{MINUTE, World, store_id};
 use Outcome::{Duplicate, Mismatch, Poison, Processed};
 use lambda_inbox::key::Edi;
-use lambda_inbox::sqlx::{self, PgConnection};
-use lambda_inbox::{HandlerError, Message, Outcome, Report};
+use lambda_inbox::{Outcome, Report};
 use lambda_inbox_testkit::event::{Record, event};
 use serde_json::{Value, json};
-
-async fn store_any(
-    message: &Message<String>,
-    connection: &mut PgConnection,
-) -> Result<(), HandlerError> {
-    sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .execute(connection)
-        .await?;
-    Ok(())
-}
 
 /// One sample of the collected interchanges.
 fn sample(id: &str) -> Value {
@@ -42,7 +30,7 @@ async fn reports(strategy: Edi, bodies: impl IntoIterator<Item = String>) -> Vec
         .key(strategy)
         .build()
         .unwrap()
-        .text_handler(store_any);
+        .text_handler(store_id);
     let mut all = Vec::new();
     for body in bodies {
         let event = event([Record::new(body).to_value()]);
@@ -162,7 +150,7 @@ async fn an_interchange_is_the_same_in_base64_within_json() {
             .key(strategy)
             .build()
             .unwrap()
-            .text_handler(store_any);
+            .text_handler(store_id);
         let event = event([Record::new(body).to_value()]);
         assert_eq!(world.deliver(&service, MINUTE, event).await, Ok(vec![]));
         assert_eq!(world.outcomes(), [outcome]);

@@ -1,7 +1,7 @@
 //! Order where the queue promises order: within a message group, and nowhere else.
 
 use crate::cases::{case, ids};
-use crate::support::{MINUTE, World};
+use crate::support::{MINUTE, World, store_id};
 use Outcome::{Busy, Failed, NotStarted, Poison, Processed};
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{Handler, HandlerError, KeyStrategy, Message, Outcome, Scope};
@@ -97,7 +97,7 @@ async fn whatever_goes_back_stops_its_group() {
     for scope in [Scope::PerMessage, Scope::PerBatch] {
         let world = World::new().await;
         let inbox = || world.inbox().scope(scope).connections(3).build().unwrap();
-        let service = inbox().handler(number);
+        let service = inbox().handler(store_id::<u64>);
         let record = |id: &str, group: &str, body: &str| {
             Record::new(body)
                 .message_id(id)
@@ -141,14 +141,6 @@ async fn whatever_goes_back_stops_its_group() {
         );
         drop(holder);
     }
-}
-
-async fn number(message: &Message<u64>, connection: &mut PgConnection) -> Result<(), HandlerError> {
-    sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 /// Groups run in parallel: two that wait for each other both finish.

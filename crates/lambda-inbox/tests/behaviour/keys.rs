@@ -1,28 +1,16 @@
 //! Every key strategy, on events as they come.
 
 use crate::cases::{case, ids};
-use crate::support::{MINUTE, World};
+use crate::support::{MINUTE, World, store_id};
 use Outcome::{Duplicate, Ignored, Mismatch, Poison, Processed};
-use lambda_inbox::aws_lambda_events::sqs::SqsMessage;
 use lambda_inbox::key::{Attribute, DeduplicationId, EventBridge, JsonPointer, MessageId, Sns};
-use lambda_inbox::sqlx::{self, PgConnection};
+use lambda_inbox::sqlx::PgConnection;
 use lambda_inbox::{
     BoxError, BoxFuture, Envelope, HandlerError, InboxBuilder, KeyStrategy, Message, Outcome,
     PayloadResolver, Report, S3Pointer, S3TestEvents,
 };
 use lambda_inbox_testkit::event::{Record, event};
 use serde_json::{Value, json};
-
-async fn store_any(
-    message: &Message<SqsMessage>,
-    connection: &mut PgConnection,
-) -> Result<(), HandlerError> {
-    sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .execute(connection)
-        .await?;
-    Ok(())
-}
 
 /// Delivers events to a consumer of any body, one after the other.
 async fn reports(
@@ -33,7 +21,7 @@ async fn reports(
     let service = configure(world.inbox())
         .build()
         .unwrap()
-        .record_handler(store_any);
+        .record_handler(store_id);
     let mut all = Vec::new();
     for event in events {
         world.deliver(&service, MINUTE, event).await.unwrap();
@@ -214,7 +202,7 @@ async fn the_test_message_of_s3_is_acknowledged_without_running_the_handler() {
 #[tokio::test]
 async fn an_ignored_message_leaves_a_row_that_says_so() {
     let world = World::new().await;
-    let service = world.inbox().build().unwrap().record_handler(store_any);
+    let service = world.inbox().build().unwrap().record_handler(store_id);
     assert_eq!(
         world.deliver(&service, MINUTE, case("D-06")).await,
         Ok(vec![])
@@ -583,7 +571,7 @@ async fn the_response_names_message_ids_and_never_keys() {
         .key(KeyStrategy::json_pointer("/order/id"))
         .build()
         .unwrap();
-    let service = inbox.record_handler(store_any);
+    let service = inbox.record_handler(store_id);
     assert_eq!(
         world.deliver(&service, MINUTE, case("D-01")).await,
         Ok(ids(&[1]))

@@ -1,6 +1,6 @@
 //! One key, two bodies: never a silent skip.
 
-use crate::support::{MINUTE, World, store_effect};
+use crate::support::{MINUTE, World, store_effect, store_id};
 use lambda_inbox::{KeyStrategy, MismatchPolicy, Outcome};
 use lambda_inbox_testkit::event::{Record, event};
 use serde_json::Value;
@@ -87,22 +87,11 @@ async fn a_producers_retry_is_a_duplicate_by_attribute_and_not_by_message_id() {
             .key(key.clone())
             .build()
             .unwrap()
-            .text_handler(store_twice);
+            .text_handler(store_id);
         for id in ["m-1", "m-2"] {
             let answer = world.deliver(&service, MINUTE, order(id, "the same")).await;
             assert_eq!(answer, Ok(vec![]), "{key:?}");
         }
         assert_eq!(world.effects().await, effects, "{key:?}");
     }
-}
-
-async fn store_twice(
-    message: &lambda_inbox::Message<String>,
-    connection: &mut lambda_inbox::sqlx::PgConnection,
-) -> Result<(), lambda_inbox::HandlerError> {
-    lambda_inbox::sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .execute(connection)
-        .await?;
-    Ok(())
 }

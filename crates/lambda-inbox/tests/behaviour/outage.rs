@@ -18,9 +18,8 @@ async fn count_runs(_: &Message<String>, _: &mut PgConnection) -> Result<(), Han
 async fn building_an_inbox_does_not_connect() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let _service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);
@@ -33,9 +32,8 @@ async fn an_outage_fails_the_invocation_and_runs_no_handler() {
     let world = World::new().await;
     let proxy = world.proxy().await;
     proxy.refuse(true);
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .connections(2)
         .build()
         .unwrap()
@@ -70,9 +68,8 @@ async fn the_other_policy_reports_each_record() {
     let world = World::new().await;
     let proxy = world.proxy().await;
     proxy.refuse(true);
-    let options = proxy.options(&world.database.options());
     let inbox = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .outage_policy(OutagePolicy::ReportEach)
         .build()
         .unwrap();
@@ -86,9 +83,8 @@ async fn the_other_policy_reports_each_record() {
 async fn an_outage_in_mid_batch_reports_the_rest() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);

@@ -1,6 +1,6 @@
 //! Two deliveries of one message at the same time.
 
-use crate::support::{MINUTE, World, invoke, meeting, one, store_effect};
+use crate::support::{MINUTE, World, invoke, meeting, one, store_effect, store_id};
 use lambda_inbox::Outcome;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -115,7 +115,7 @@ async fn each_consumer_has_its_own_effect() {
         let inbox = lambda_inbox::Inbox::builder(consumer, options.clone())
             .build()
             .unwrap();
-        let service = inbox.text_handler(store_unconstrained);
+        let service = inbox.text_handler(store_id);
         assert_eq!(
             world.deliver(&service, MINUTE, one("m-1")).await,
             Ok(vec![]),
@@ -123,15 +123,4 @@ async fn each_consumer_has_its_own_effect() {
         );
     }
     assert_eq!((world.keys().await, world.effects().await), (2, 2));
-}
-
-async fn store_unconstrained(
-    message: &lambda_inbox::Message<String>,
-    connection: &mut lambda_inbox::sqlx::PgConnection,
-) -> Result<(), lambda_inbox::HandlerError> {
-    lambda_inbox::sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .execute(connection)
-        .await?;
-    Ok(())
 }

@@ -154,9 +154,8 @@ async fn duplicates_copies_and_busy_keys_do_not_hold_up_the_batch() {
 async fn a_batch_takes_three_round_trips_and_the_handlers_own() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let inbox = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .scope(Scope::PerBatch)
         .build()
         .unwrap();
@@ -182,9 +181,8 @@ async fn a_batch_takes_three_round_trips_and_the_handlers_own() {
 async fn one_busy_key_costs_about_twice_the_logarithm_of_the_batch() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let inbox = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .scope(Scope::PerBatch)
         .build()
         .unwrap();
@@ -247,9 +245,8 @@ async fn overlapping_batches_never_deadlock_on_the_inbox() {
 async fn a_lost_commit_reply_is_unknown_for_the_batch_and_has_one_effect_each_in_the_end() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let inbox = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .scope(Scope::PerBatch)
         .build()
         .unwrap();

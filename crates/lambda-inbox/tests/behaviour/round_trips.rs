@@ -6,9 +6,8 @@ use lambda_inbox::sqlx::{Connection, PgConnection};
 /// Sends `ids` over a warm connection and counts.
 async fn round_trips(world: &World, warm_up: &[&str], ids: &[&str]) -> u64 {
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);
@@ -43,13 +42,14 @@ async fn a_duplicate_takes_three_round_trips() {
 async fn a_first_message_takes_no_set_up_of_the_inboxs_own() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
-    let _connection = PgConnection::connect_with(&options).await.unwrap();
+    let _connection = PgConnection::connect_with(&proxy.options(&world.database.options()))
+        .await
+        .unwrap();
     let connecting = proxy.round_trips();
     proxy.reset_round_trips();
 
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .text_handler(store_effect);

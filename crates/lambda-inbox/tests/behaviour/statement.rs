@@ -32,9 +32,8 @@ fn store(world: &World) -> InboxService {
 async fn ten_thousand_messages_take_one_round_trip() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .statement(STORE)
@@ -159,9 +158,8 @@ async fn duplicates_mismatches_busy_keys_copies_and_ignored_messages_are_told_ap
 async fn a_lost_reply_is_asked_for_again_and_has_one_effect() {
     let world = World::new().await;
     let proxy = world.proxy().await;
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .statement(STORE)
@@ -272,9 +270,8 @@ async fn a_database_that_is_down_fails_the_invocation() {
     let world = World::new().await;
     let proxy = world.proxy().await;
     proxy.refuse(true);
-    let options = proxy.options(&world.database.options());
     let service = world
-        .inbox_on(options)
+        .inbox_behind(&proxy)
         .build()
         .unwrap()
         .statement(STORE)

@@ -11,6 +11,7 @@ use lambda_inbox::{
 };
 use lambda_inbox_testkit::event::{Record, event};
 use lambda_inbox_testkit::postgres::TestDatabase;
+use lambda_inbox_testkit::proxy::Proxy;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -58,6 +59,11 @@ impl World {
         let reports = Arc::clone(&self.reports);
         Inbox::builder("payments", options)
             .on_outcome(move |report| reports.lock().unwrap().push(report.clone()))
+    }
+
+    /// A consumer behind a proxy.
+    pub(crate) fn inbox_behind(&self, proxy: &Proxy) -> InboxBuilder {
+        self.inbox_on(proxy.options(&self.database.options()))
     }
 
     /// The verdicts since the last call, by position in the event.
@@ -183,6 +189,18 @@ pub(crate) async fn store_effect(
     sqlx::query("INSERT INTO effect (message_id, body) VALUES ($1, $2)")
         .bind(message.message_id())
         .bind(&message.body)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// An effect of a message of any kind, which nothing keeps from standing there twice.
+pub(crate) async fn store_id<T: Sync>(
+    message: &Message<T>,
+    connection: &mut PgConnection,
+) -> Result<(), HandlerError> {
+    sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
+        .bind(message.message_id())
         .execute(connection)
         .await?;
     Ok(())
