@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 ARGS ?=
 
-.PHONY: help demo test lint audit
+.PHONY: help demo test bench lint audit
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | sort | expand -t 10
@@ -17,6 +17,10 @@ demo: ## A thousand payments through crashes and duplicates, each booked once (A
 test: ## Every test, on a real Postgres and real processes
 	@scripts/ensure-postgres
 	@scripts/test $(ARGS)
+
+bench: ## Against a hand-written loop and pgbench, in one run (about three minutes after the build)
+	@scripts/ensure-postgres
+	@cargo run --quiet --profile release-bench -p lambda-inbox-benches -- $(ARGS)
 
 lint: ## Format, clippy, docs, dependencies, spelling
 	@scripts/lint

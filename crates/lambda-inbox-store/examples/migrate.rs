@@ -2,9 +2,11 @@
 //! migrate`. `LAMBDA_INBOX_SCHEMA` names another schema than `lambda_inbox`.
 
 use lambda_inbox_store::{Schema, migrate};
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use std::error::Error;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -26,14 +28,16 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<String, Box<dyn Error>> {
-    let url = std::env::var("DATABASE_URL").map_err(
-        |_| "DATABASE_URL is not set; it looks like postgres://user:password@host:5432/database",
-    )?;
+    let url = std::env::var("DATABASE_URL").unwrap_or_default();
+    let options = PgConnectOptions::from_str(&url).map_err(|_| {
+        "DATABASE_URL is not set, or is no URL; it looks like \
+         postgres://user:password@host:5432/database"
+    })?;
     let schema = match std::env::var("LAMBDA_INBOX_SCHEMA") {
         Ok(name) => Schema::new(name)?,
         Err(_) => Schema::default(),
     };
-    let mut connection = PgConnection::connect(&url).await?;
+    let mut connection = PgConnection::connect_with(&options).await?;
     let migrated = migrate(&mut connection, &schema).await?;
     Ok(format!(
         "schema {schema}: version {} (was {})",

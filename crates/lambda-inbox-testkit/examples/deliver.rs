@@ -17,8 +17,8 @@ use lambda_inbox::key::{
 use lambda_inbox::lambda_runtime::{Context, Diagnostic, LambdaEvent};
 use lambda_inbox::sqlx::PgConnection;
 use lambda_inbox::{
-    Handler, HandlerError, Inbox, InboxEvent, InboxService, KeyStrategy, Message, Raw, Report,
-    Schema, migrate,
+    Handler, HandlerError, Inbox, InboxEvent, InboxService, KeyStrategy, Message, Report, Schema,
+    migrate,
 };
 use lambda_inbox_testkit::postgres::TestDatabase;
 use serde_json::{Value, json};
@@ -193,7 +193,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
 }
 
 async fn deliver(
-    service: &InboxService<Raw, Echo>,
+    service: &InboxService,
     reports: &Reports,
     file: &Path,
 ) -> Result<Value, Box<dyn Error>> {
