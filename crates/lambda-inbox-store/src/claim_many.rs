@@ -317,49 +317,64 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What one statement said, by key.
+/// What one statement said.
 pub(crate) struct Part {
     pub(crate) transaction_id: Option<TransactionId>,
+    found: Found,
+}
+
+enum Found {
+    AllWon,
     /// `None` for a won row, the stored fingerprint for one that was there.
-    found: HashMap<(String, String), Option<Vec<u8>>>,
+    ByKey(HashMap<(String, String), Option<Vec<u8>>>),
 }
 
 impl Part {
     pub(crate) fn read(rows: &[sqlx::postgres::PgRow]) -> Result<Self, sqlx::Error> {
-        let mut part = Self {
-            transaction_id: None,
-            found: HashMap::with_capacity(rows.len()),
-        };
+        let mut transaction_id = None;
+        let mut by_key = HashMap::with_capacity(rows.len());
         for row in rows {
-            // The one row of an answer without rows is null throughout.
-            let Some(source) = row.try_get::<Option<String>, _>("source")? else {
-                continue;
-            };
-            let transaction_id: Option<String> = row.try_get("transaction_id")?;
-            if let Some(id) = transaction_id {
-                part.transaction_id = Some(parse(&id)?);
+            let id: Option<String> = row.try_get("transaction_id")?;
+            if let Some(id) = id {
+                transaction_id = Some(parse(&id)?);
             }
-            let fingerprint = row.try_get("fingerprint")?;
-            part.found
-                .insert((source, row.try_get("message_id")?), fingerprint);
+            match row.try_get::<Option<String>, _>("source")? {
+                Some(source) => {
+                    let key = (source, row.try_get("message_id")?);
+                    by_key.insert(key, row.try_get("fingerprint")?);
+                }
+                None if transaction_id.is_some() => {
+                    return Ok(Self {
+                        transaction_id,
+                        found: Found::AllWon,
+                    });
+                }
+                // The one row of an answer without rows is null throughout.
+                None => {}
+            }
         }
-        Ok(part)
+        Ok(Self {
+            transaction_id,
+            found: Found::ByKey(by_key),
+        })
     }
 
     /// Takes down what became of the open entries. Those in neither list stay open.
     pub(crate) fn apply(&self, entries: &[Arc<Entry>], open: &[usize], rows: &mut Rows) {
         for index in open {
-            let Some(entry) = entries.get(*index) else {
-                continue;
-            };
-            let key = (
-                entry.key.source().to_owned(),
-                entry.key.message_id().to_owned(),
-            );
-            match self.found.get(&key) {
-                Some(None) => rows.set(*index, RowClaim::Won),
-                Some(Some(stored)) => rows.set(*index, existing(entry, stored.clone())),
-                None => {}
+            match &self.found {
+                Found::AllWon => rows.set(*index, RowClaim::Won),
+                Found::ByKey(by_key) => {
+                    let Some(entry) = entries.get(*index) else {
+                        continue;
+                    };
+                    let (source, id) = (entry.key.source(), entry.key.message_id());
+                    match by_key.get(&(source.to_owned(), id.to_owned())) {
+                        Some(None) => rows.set(*index, RowClaim::Won),
+                        Some(Some(stored)) => rows.set(*index, existing(entry, stored.clone())),
+                        None => {}
+                    }
+                }
             }
         }
     }

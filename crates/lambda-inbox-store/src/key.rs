@@ -1,7 +1,9 @@
 //! A key that is wrong loses or doubles money, so a key that could be wrong is refused before the
 //! database sees it.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 /// The most bytes that `source` and `message_id` may each have. Longer ones are refused, never cut
 /// or hashed: the index holds at most about 2,700 bytes a row, and a cut key is a shared key.
@@ -16,7 +18,7 @@ const CONSUMER_BYTES_MAX: usize = 128;
 /// Never derive it from a type's name, a function's alias or a deployment: whoever renames a
 /// consumer forgets what it has processed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Consumer(String);
+pub struct Consumer(Arc<str>);
 
 impl Consumer {
     /// Takes 1 to 128 ASCII letters, digits and `-`, `_`, `.`, `:`, `/`.
@@ -29,7 +31,7 @@ impl Consumer {
         if name.is_empty() || name.len() > CONSUMER_BYTES_MAX || !name.chars().all(allowed) {
             return Err(KeyError::Consumer { name });
         }
-        Ok(Self(name))
+        Ok(Self(name.into()))
     }
 
     /// The name as given.
@@ -45,11 +47,11 @@ impl fmt::Display for Consumer {
 }
 
 /// The identity of a message: `source` names the space that the id is unique in, `message_id` is
-/// the id. Both are compared byte for byte.
+/// the id. Both are compared byte for byte. Cloning is cheap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    source: String,
-    message_id: String,
+    source: Cow<'static, str>,
+    message_id: Arc<str>,
 }
 
 impl Key {
@@ -58,7 +60,10 @@ impl Key {
     /// # Errors
     /// [`KeyError`] where a part is empty or blank, has a NUL (which Postgres cannot store), or is
     /// longer than [`PART_BYTES_MAX`] bytes.
-    pub fn new(source: impl Into<String>, message_id: impl Into<String>) -> Result<Self, KeyError> {
+    pub fn new(
+        source: impl Into<Cow<'static, str>>,
+        message_id: impl Into<Arc<str>>,
+    ) -> Result<Self, KeyError> {
         let (source, message_id) = (source.into(), message_id.into());
         check("source", &source)?;
         check("message id", &message_id)?;
@@ -156,7 +161,7 @@ mod tests {
             ("s", "a\0b", Some("NUL")),
         ];
         for (source, id, refusal) in cases {
-            match (Key::new(source, id), refusal) {
+            match (Key::new(source.to_owned(), id), refusal) {
                 (Ok(_), None) => {}
                 (Err(error), Some(text)) => assert!(error.to_string().contains(text), "{error}"),
                 (result, _) => panic!("{source:?} {id:?}: {result:?}"),

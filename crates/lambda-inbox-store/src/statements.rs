@@ -97,7 +97,7 @@ fn claiming(inbox: &str) -> String {
            SELECT source, message_id, sent_at, status, fingerprint, transport, position \
            FROM ROWS FROM (unnest($4::text[]), unnest($5::text[]), unnest($6::int8[]), \
              unnest($7::text[]), unnest($8::bytea[]), unnest($9::text[]), \
-             generate_series(1, $3)) \
+             generate_series(1, (SELECT $3))) \
            AS m (source, message_id, sent_at, status, fingerprint, transport, position)), \
          won AS (\
            INSERT INTO {inbox} (consumer, source, message_id, sent_at, status, fingerprint, \
@@ -111,12 +111,17 @@ fn claiming(inbox: &str) -> String {
     )
 }
 
-/// What became of the rows of [`claiming`]: the won ones, and those that were there before, with their
-/// fingerprints. A row that committed while the claim waited for it is in neither.
+/// What became of the rows of [`claiming`]: one row with the transaction's id where all were won, which
+/// is the rule; else the won ones, and those that were there before, with their fingerprints. A row
+/// that committed while the claim waited for it is in neither.
 fn claimed(inbox: &str) -> String {
     format!(
-        "SELECT source, message_id, pg_current_xact_id_if_assigned()::text AS transaction_id, \
-           NULL::bytea AS fingerprint FROM won \
+        "SELECT NULL::text AS source, NULL::text AS message_id, \
+           pg_current_xact_id_if_assigned()::text AS transaction_id, NULL::bytea AS fingerprint \
+         WHERE (SELECT count(*) FROM won) = $3 \
+         UNION ALL \
+         SELECT source, message_id, pg_current_xact_id_if_assigned()::text, NULL FROM won \
+         WHERE (SELECT count(*) FROM won) < $3 \
          UNION ALL \
          SELECT message.source, message.message_id, NULL, existing.fingerprint \
          FROM message CROSS JOIN LATERAL (\
@@ -152,7 +157,7 @@ pub(crate) fn composed(schema: &Schema, statement: &str) -> SqlStr {
              d.receive_count, d.group_id \
            FROM won JOIN message USING (source, message_id) \
            JOIN ROWS FROM (unnest($10::text[]), unnest($11::text[]), unnest($12::int4[]), \
-             unnest($13::text[]), generate_series(1, $3)) \
+             unnest($13::text[]), generate_series(1, (SELECT $3))) \
            AS d (message_id, body, receive_count, group_id, position) \
            ON d.position = message.position \
            WHERE message.status = 'processed'), \

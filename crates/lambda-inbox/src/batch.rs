@@ -9,6 +9,7 @@ use crate::plan::{Identity, Job, Lane, Plan, lanes};
 use crate::response::{Answer, response};
 use crate::scope::{Link, NoConnection, Run};
 use aws_lambda_events::sqs::SqsBatchResponse;
+use lambda_inbox_store::Consumer;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -94,20 +95,20 @@ impl<'a> Batch<'a> {
         let Some(identity) = self.identities.get(position) else {
             return;
         };
-        let report = Report {
-            consumer: self.settings.consumer.clone(),
-            position,
-            message_id: identity.message_id.clone(),
-            key: identity.key.clone(),
-            outcome: verdict.outcome,
-            reason: verdict.reason.clone(),
-        };
-        log(&report, verdict.mark);
-        metrics::count(&report);
-        if let Some(hook) = &self.settings.hook
-            && catch_unwind(AssertUnwindSafe(|| hook(&report))).is_err()
-        {
-            tracing::error!(consumer = %report.consumer, "the outcome hook panicked");
+        let settings = self.settings;
+        log(&settings.consumer, identity, &verdict);
+        if let Some(hook) = &settings.hook {
+            let report = Report {
+                consumer: settings.consumer.clone(),
+                position,
+                message_id: identity.message_id.clone(),
+                key: identity.key.clone(),
+                outcome: verdict.outcome,
+                reason: verdict.reason.as_deref().map(str::to_owned),
+            };
+            if catch_unwind(AssertUnwindSafe(|| hook(&report))).is_err() {
+                tracing::error!(consumer = %settings.consumer, "the outcome hook panicked");
+            }
         }
         let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = verdicts.get_mut(position) {
@@ -125,6 +126,7 @@ impl<'a> Batch<'a> {
             .map(|verdict| verdict.unwrap_or_else(|| Verdict::not_started(NO_TIME)))
             .collect();
         let consumer = self.settings.consumer.clone();
+        metrics::count(&consumer, verdicts.iter().map(|verdict| verdict.outcome));
         let unidentified = self
             .identities
             .iter()
@@ -144,7 +146,7 @@ impl<'a> Batch<'a> {
             (outage, committed, self.settings.outage)
         {
             metrics::increment(metrics::OUTAGES, consumer.as_str());
-            let source = Outage(outage.reason.clone().unwrap_or_default());
+            let source = Outage(outage.reason.clone().unwrap_or_default().into_owned());
             return Err(InboxError::Outage { consumer, source });
         }
         let answers: Vec<_> = self
@@ -165,7 +167,9 @@ impl<'a> Batch<'a> {
         while let Some(lane) = self.next_lane() {
             for job in lane.jobs {
                 let untouched = match &lost {
-                    Some(NoConnection(reason)) => Verdict::not_started(reason).marked(Mark::Outage),
+                    Some(NoConnection(reason)) => {
+                        Verdict::not_started(reason.clone()).marked(Mark::Outage)
+                    }
                     None => Verdict::not_started(NO_TIME),
                 };
                 self.record(job.position, job.work.err().unwrap_or(untouched));
@@ -175,11 +179,11 @@ impl<'a> Batch<'a> {
 }
 
 /// One line for each record that needs someone's attention.
-fn log(report: &Report, mark: Mark) {
-    let (consumer, outcome) = (report.consumer.as_str(), report.outcome.as_str());
-    let message_id = report.message_id.as_deref().unwrap_or("(none)");
-    let reason = report.reason.as_deref().unwrap_or_default();
-    match (report.outcome, mark) {
+fn log(consumer: &Consumer, identity: &Identity, verdict: &Verdict) {
+    let (consumer, outcome) = (consumer.as_str(), verdict.outcome.as_str());
+    let message_id = identity.message_id.as_deref().unwrap_or("(none)");
+    let reason = verdict.reason.as_deref().unwrap_or_default();
+    match (verdict.outcome, verdict.mark) {
         (_, Mark::HandlerBug) => {
             tracing::error!(
                 consumer,

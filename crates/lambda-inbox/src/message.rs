@@ -155,7 +155,7 @@ mod tests {
     fn message(consumer: &str, source: &str, id: &str) -> Message<()> {
         let entry = Entry {
             consumer: Consumer::new(consumer).unwrap(),
-            key: Key::new(source, id).unwrap(),
+            key: Key::new(source.to_owned(), id).unwrap(),
             sent_at: None,
             status: Status::Processed,
             fingerprint: Fingerprint::of_body(""),

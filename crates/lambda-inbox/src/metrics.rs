@@ -3,7 +3,9 @@
 //!
 //! Each is labelled with `consumer`.
 
-use crate::outcome::{Outcome, Report};
+use crate::outcome::Outcome;
+use lambda_inbox_store::Consumer;
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// Histogram, seconds: one message, from its first statement to its verdict. The name is
@@ -33,8 +35,19 @@ pub const BOUNDARY_VIOLATIONS: &str = "lambda_inbox.inbox.boundary_violations";
 /// Counter, `{invocation}`: failed because the database could not be used.
 pub const OUTAGES: &str = "lambda_inbox.inbox.outages";
 
-pub(crate) fn count(report: &Report) {
-    let name = match report.outcome {
+/// Counts a batch's outcomes, each name once: a counter's labels cost more than its increment.
+pub(crate) fn count(consumer: &Consumer, outcomes: impl Iterator<Item = Outcome>) {
+    let mut counts: HashMap<&'static str, u64> = HashMap::new();
+    for outcome in outcomes {
+        *counts.entry(name(outcome)).or_default() += 1;
+    }
+    for (name, count) in counts {
+        metrics::counter!(name, "consumer" => consumer.as_str().to_owned()).increment(count);
+    }
+}
+
+fn name(outcome: Outcome) -> &'static str {
+    match outcome {
         Outcome::Processed => PROCESSED,
         Outcome::Ignored => IGNORED,
         Outcome::Duplicate => DUPLICATES,
@@ -44,8 +57,7 @@ pub(crate) fn count(report: &Report) {
         Outcome::Failed => FAILED,
         Outcome::Poison => POISON,
         Outcome::Unknown => UNKNOWN,
-    };
-    increment(name, report.consumer.as_str());
+    }
 }
 
 pub(crate) fn increment(name: &'static str, consumer: &str) {

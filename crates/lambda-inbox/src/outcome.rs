@@ -1,6 +1,7 @@
 //! The verdict on one record.
 
 use lambda_inbox_store::{Consumer, Key};
+use std::borrow::Cow;
 use std::fmt;
 
 /// What became of a record. The first three mean that SQS may delete it.
@@ -85,7 +86,7 @@ pub struct Report {
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     pub(crate) outcome: Outcome,
-    pub(crate) reason: Option<String>,
+    pub(crate) reason: Option<Cow<'static, str>>,
     pub(crate) mark: Mark,
 }
 
@@ -117,7 +118,7 @@ impl Verdict {
         )
     }
 
-    pub(crate) fn new(outcome: Outcome, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(outcome: Outcome, reason: impl Into<Cow<'static, str>>) -> Self {
         Self {
             outcome,
             reason: Some(reason.into()),
@@ -125,11 +126,11 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn not_started(reason: impl Into<String>) -> Self {
+    pub(crate) fn not_started(reason: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Outcome::NotStarted, reason)
     }
 
-    pub(crate) fn failed(reason: impl Into<String>) -> Self {
+    pub(crate) fn failed(reason: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Outcome::Failed, reason)
     }
 

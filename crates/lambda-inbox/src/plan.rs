@@ -67,15 +67,17 @@ impl Plan {
         deadline: &Deadline,
         records: &[&RawValue],
     ) -> Self {
-        let heads: Vec<Head> = records.iter().map(|record| Head::of(record)).collect();
+        let (heads, decoded): (Vec<Head>, Vec<_>) = records
+            .iter()
+            .map(|record| head_and_message(record))
+            .unzip();
         let fifo = heads.iter().any(Head::is_fifo);
         let queue_arn = heads.iter().find_map(|head| head.queue_arn.clone());
-        let pairs: Vec<_> = heads.iter().zip(records.iter().copied()).collect();
-        let mut work = Vec::with_capacity(pairs.len());
-        for pairs in pairs.chunks(FETCHES_MAX) {
-            let prepared = pairs
-                .iter()
-                .map(|(head, record)| prepare(settings, deadline, head, record));
+        let mut pairs = heads.iter().zip(decoded);
+        let mut work = Vec::with_capacity(records.len());
+        while work.len() < records.len() {
+            let part = pairs.by_ref().take(FETCHES_MAX);
+            let prepared = part.map(|(head, message)| prepare(settings, deadline, head, message));
             work.extend(join_all(prepared).await);
         }
         let groups = groups(fifo, &heads);
@@ -118,17 +120,24 @@ fn groups(fifo: bool, heads: &[Head]) -> Vec<Option<Arc<str>>> {
         .collect()
 }
 
+fn head_and_message(record: &RawValue) -> (Head, Result<SqsMessage, DecodeError>) {
+    match decode(record) {
+        Ok(message) => (Head::of_message(&message), Ok(message)),
+        Err(error) => (Head::of(record), Err(error)),
+    }
+}
+
 async fn prepare(
     settings: &Settings,
     deadline: &Deadline,
     head: &Head,
-    record: &RawValue,
+    record: Result<SqsMessage, DecodeError>,
 ) -> Result<Box<Prepared>, Verdict> {
     let poison = |error: &dyn std::fmt::Display| Verdict::new(Outcome::Poison, error.to_string());
     let Some(message_id) = head.message_id.clone() else {
         return Err(poison(&DecodeError::NoMessageId));
     };
-    let record = decode(record).map_err(|error| poison(&error))?;
+    let record = record.map_err(|error| poison(&error))?;
     let body = record.body.as_deref().unwrap_or_default();
     if settings.s3_test_events == S3TestEvents::Ignore && is_s3_test_event(body) {
         // Whatever the strategy reads is not there, and a copy of it may come through each queue.

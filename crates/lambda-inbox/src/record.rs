@@ -16,6 +16,16 @@ pub(crate) struct Head {
 }
 
 impl Head {
+    /// The head of a record that decodes.
+    pub(crate) fn of_message(message: &SqsMessage) -> Self {
+        Self {
+            message_id: message.message_id.clone().filter(|id| is_reportable(id)),
+            queue_arn: message.event_source_arn.clone(),
+            group: message.attributes.get("MessageGroupId").cloned(),
+        }
+    }
+
+    /// What can be told of a record that does not.
     pub(crate) fn of(record: &RawValue) -> Self {
         #[derive(Deserialize)]
         struct Fields {
@@ -29,8 +39,7 @@ impl Head {
             return Self::default();
         };
         Self {
-            // An empty identifier in the response would fail the whole batch.
-            message_id: text(fields.message_id).filter(|id| !id.trim().is_empty()),
+            message_id: text(fields.message_id).filter(|id| is_reportable(id)),
             queue_arn: text(fields.queue_arn),
             group: text(
                 fields
@@ -47,6 +56,11 @@ impl Head {
             .as_deref()
             .is_some_and(|arn| arn.ends_with(".fifo"))
     }
+}
+
+/// An empty identifier in the response would fail the whole batch.
+fn is_reportable(id: &str) -> bool {
+    !id.trim().is_empty()
 }
 
 /// The last part of a queue's ARN.

@@ -58,7 +58,7 @@ impl Attribute {
             },
             (None, None) => return Err(self.missing()),
         };
-        Keyed::new(&self.scope, &value, || self.field())
+        Keyed::new(self.scope.clone(), &value, || self.field())
     }
 
     fn value(&self, attribute: &SqsMessageAttribute) -> Result<String, KeyProblem> {
@@ -99,7 +99,7 @@ pub(super) fn check_scope(
     strategy: impl FnOnce() -> String,
 ) -> Result<(), StrategyError> {
     // The id is one that is good for certain, so the scope alone is judged.
-    Key::new(scope, "id")
+    Key::new(scope.to_owned(), "id")
         .map(drop)
         .map_err(|error| StrategyError::Scope {
             strategy: strategy(),

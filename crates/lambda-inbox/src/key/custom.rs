@@ -60,7 +60,7 @@ impl Custom {
         };
         let (source, id) = (self.find)(&content)
             .map_err(|error| KeyProblem::Body(crate::error::chain(&*error)))?;
-        Keyed::new(&source, &id, || "the key function's result".to_owned())
+        Keyed::new(source, &id, || "the key function's result".to_owned())
     }
 }
 

@@ -55,7 +55,7 @@ impl DeduplicationId {
         }
         // A queue's name has no slash, so the first one ends it.
         let source = format!("{}/{group}", queue_name(record.event_source_arn.as_deref()));
-        Keyed::new(&source, id, || FIELD.to_owned())
+        Keyed::new(source, id, || FIELD.to_owned())
     }
 
     fn missing(&self, field: &str, message: &Subject<'_>) -> KeyProblem {

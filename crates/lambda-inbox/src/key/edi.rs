@@ -81,7 +81,7 @@ impl Edi {
         let bytes = self.interchange(message.body()?)?;
         let found = identity(&bytes).map_err(|error| KeyProblem::Body(chain(&error)))?;
         let source = found.source(&self.options);
-        let keyed = Keyed::new(&source, &found.message_id(&self.options), || {
+        let keyed = Keyed::new(source, &found.message_id(&self.options), || {
             "the interchange".to_owned()
         })?;
         let mut blind = Vec::with_capacity(bytes.len());

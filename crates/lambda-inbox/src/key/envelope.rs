@@ -27,7 +27,7 @@ impl Sns {
         let field = || "the SNS envelope's MessageId".to_owned();
         let sns = message.content.sns.as_ref();
         let sns = sns.ok_or_else(|| KeyProblem::Missing { field: field() })?;
-        Keyed::new(&sns.topic_arn, &sns.message_id, field)
+        Keyed::new(sns.topic_arn.clone(), &sns.message_id, field)
     }
 }
 
@@ -77,9 +77,9 @@ impl EventBridge {
         {
             Some(replay) => {
                 let id = format!("{}{REPLAY}{replay}", event.id);
-                Keyed::new(&event.source, &id, field)
+                Keyed::new(event.source.clone(), &id, field)
             }
-            None => Keyed::new(&event.source, &event.id, field),
+            None => Keyed::new(event.source.clone(), &event.id, field),
         }
     }
 }

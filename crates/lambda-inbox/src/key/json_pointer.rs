@@ -54,7 +54,7 @@ impl JsonPointer {
 
     pub(super) fn find(&self, message: &Subject<'_>) -> Result<Keyed, KeyProblem> {
         let value = self.value(message.body()?)?;
-        Keyed::new(&self.scope, &value, || self.field())
+        Keyed::new(self.scope.clone(), &value, || self.field())
     }
 
     fn value(&self, body: &str) -> Result<String, KeyProblem> {

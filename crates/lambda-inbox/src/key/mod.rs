@@ -42,6 +42,7 @@ use crate::content::{self, Envelope};
 use aws_lambda_events::sqs::SqsMessage;
 use failure::Context;
 use lambda_inbox_store::Fingerprint;
+use std::borrow::Cow;
 use std::time::SystemTime;
 
 /// How a message's [`Key`] is found. Each strategy converts into one, so
@@ -202,7 +203,11 @@ pub(crate) struct Keyed {
 
 impl Keyed {
     /// Makes a key of a value found in `field`. A value that is a UUID is trimmed and lower-cased.
-    fn new(source: &str, value: &str, field: impl FnOnce() -> String) -> Result<Self, KeyProblem> {
+    fn new(
+        source: impl Into<Cow<'static, str>>,
+        value: &str,
+        field: impl FnOnce() -> String,
+    ) -> Result<Self, KeyProblem> {
         let key = Key::new(source, normal::uuid_or_as_written(value)).map_err(|error| {
             KeyProblem::Unusable {
                 field: field(),

@@ -113,7 +113,10 @@ impl<D: Decode, H: BulkHandler<D::Body>> Bulk<D, H> {
                 }
                 Again::Connection(error) => {
                     let verdict = Again::Connection(error).give_up();
-                    return Err((NoConnection(verdict.reason.unwrap_or_default()), set));
+                    return Err((
+                        NoConnection(verdict.reason.unwrap_or_default().into_owned()),
+                        set,
+                    ));
                 }
                 conflict @ Again::Conflict(_) => {
                     return Ok(halves(batch, set, &conflict.give_up()));

@@ -94,7 +94,9 @@ impl StatementScope {
                 }
                 Trouble::Again(Again::Connection(error)) => {
                     let verdict = Again::Connection(error).give_up();
-                    return Ended::Lost(NoConnection(verdict.reason.unwrap_or_default()));
+                    return Ended::Lost(NoConnection(
+                        verdict.reason.unwrap_or_default().into_owned(),
+                    ));
                 }
                 Trouble::Again(conflict @ Again::Conflict(_)) => {
                     return Ended::Halve(conflict.give_up(), set.wait);

@@ -6,6 +6,7 @@ use crate::inbox::MismatchPolicy;
 use crate::metrics;
 use crate::outcome::{Mark, Outcome, Verdict};
 use lambda_inbox_store::{Class, Consumer, Entry, StoreError, StoredFingerprint, Violation};
+use std::borrow::Cow;
 
 pub(super) const STOPPED: &str =
     "the handler was stopped, because Lambda's deadline came near; its transaction is rolled back";
@@ -45,7 +46,7 @@ pub(super) fn refused(error: StoreError) -> Result<Again, Verdict> {
     }
 }
 
-pub(super) fn busy(reason: impl Into<String>) -> Verdict {
+pub(super) fn busy(reason: impl Into<Cow<'static, str>>) -> Verdict {
     Verdict::new(Outcome::Busy, reason)
 }
 

@@ -78,7 +78,7 @@ where
                 },
             };
             if verdict.is_outage() {
-                lost = verdict.reason.clone();
+                lost = verdict.reason.as_deref().map(str::to_owned);
             }
             if verdict.is_reported() && group.is_some() {
                 stopped.insert(group);
