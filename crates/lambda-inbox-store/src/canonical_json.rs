@@ -3,6 +3,7 @@
 //! passes through a float is another number.
 
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 /// As deep as serde_json itself goes; deeper bodies are hashed as bytes.
 const DEPTH_MAX: usize = 128;
@@ -13,8 +14,16 @@ const DEPTH_MAX: usize = 128;
 /// Returns `None`, with `out` in an unspecified state, where `text` is not JSON, or not JSON whose
 /// strings are Unicode, or is nested deeper than 128.
 pub(crate) fn write(text: &str, out: &mut Vec<u8>) -> Option<()> {
-    let value: &RawValue = serde_json::from_str(text).ok()?;
-    write_value(value.get(), DEPTH_MAX, out)
+    let text = text.trim_ascii();
+    match text.as_bytes().first()? {
+        // Reading the fields or elements proves that the text is JSON.
+        b'{' | b'[' => write_value(text, DEPTH_MAX, out),
+        _ => write_value(
+            serde_json::from_str::<&RawValue>(text).ok()?.get(),
+            DEPTH_MAX,
+            out,
+        ),
+    }
 }
 
 fn write_value(text: &str, depth: usize, out: &mut Vec<u8>) -> Option<()> {
@@ -22,7 +31,7 @@ fn write_value(text: &str, depth: usize, out: &mut Vec<u8>) -> Option<()> {
         b'{' => write_object(text, depth.checked_sub(1)?, out),
         b'[' => write_array(text, depth.checked_sub(1)?, out),
         b'"' => {
-            let string: std::borrow::Cow<'_, str> = serde_json::from_str(text).ok()?;
+            let Text(string) = serde_json::from_str(text).ok()?;
             write_string(&string, out)
         }
         _ => {
@@ -66,8 +75,12 @@ fn write_string(string: &str, out: &mut Vec<u8>) -> Option<()> {
     serde_json::to_writer(&mut *out, string).ok()
 }
 
+/// A string that is copied only where it has escapes.
+#[derive(serde::Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
 /// An object's fields in the order written; a map would lose repeated names.
-struct Fields<'a>(Vec<(String, &'a RawValue)>);
+struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de> serde::Deserialize<'de> for Fields<'de> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -84,8 +97,8 @@ impl<'de> serde::Deserialize<'de> for Fields<'de> {
                 mut map: A,
             ) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::with_capacity(map.size_hint().unwrap_or(0));
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
+                while let Some((Text(name), value)) = map.next_entry()? {
+                    fields.push((name, value));
                 }
                 Ok(Fields(fields))
             }

@@ -83,8 +83,9 @@ fn withdraw(inbox: &str) -> SqlStr {
     ))
 }
 
-/// The claim of many rows, as CTEs that end in `won`; [`claim`] for one. Rows are inserted in the
-/// order of their keys, so that two overlapping batches wait for each other and never deadlock.
+/// The claim of many rows, as CTEs that end in `won`; [`claim`] for one. Rows come in the
+/// order of their keys and are inserted in it, so that two overlapping batches wait for each other and
+/// never deadlock.
 ///
 /// `generate_series` numbers the rows, and tells the planner, which knows nothing of the arrays'
 /// lengths, to expect many: it must not join ten thousand rows by nested loops.
@@ -105,7 +106,7 @@ fn claiming(inbox: &str) -> String {
            SELECT $1, source, message_id, 'epoch'::timestamptz + sent_at * interval '1 millisecond', \
              status, fingerprint, transport \
            FROM message, bounded \
-           ORDER BY source COLLATE \"C\", message_id COLLATE \"C\" \
+           ORDER BY position \
            ON CONFLICT DO NOTHING \
            RETURNING source, message_id)"
     )

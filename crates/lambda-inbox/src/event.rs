@@ -24,15 +24,15 @@ impl InboxEvent {
 
     /// The raw records of an SQS event.
     pub(crate) fn records(&self) -> Result<Vec<&RawValue>, EventError> {
-        let shape: Shape<'_> = match serde_json::from_str(self.0.get()) {
-            Ok(shape) => shape,
-            Err(_) => return Err(EventError::NotAnObject),
+        #[derive(Deserialize)]
+        struct Records<'a> {
+            #[serde(borrow, rename = "Records")]
+            records: Vec<&'a RawValue>,
+        }
+        // The rule is read in one pass; only what is refused is looked at more closely.
+        let Ok(Records { records }) = serde_json::from_str(self.0.get()) else {
+            return Err(Shape::refusal(self.0.get()));
         };
-        let Some(records) = shape.records else {
-            return Err(shape.without_records());
-        };
-        let records: Vec<&RawValue> =
-            serde_json::from_str(records.get()).map_err(|_| EventError::RecordsNotAList)?;
         match foreign_source(&records) {
             Some(event_source) => Err(EventError::OtherSource { event_source }),
             None => Ok(records),
@@ -41,9 +41,9 @@ impl InboxEvent {
 }
 
 #[derive(Deserialize)]
-struct Shape<'a> {
-    #[serde(borrow, rename = "Records")]
-    records: Option<&'a RawValue>,
+struct Shape {
+    #[serde(rename = "Records")]
+    records: Option<IgnoredAny>,
     #[serde(rename = "records")]
     lower_case: Option<IgnoredAny>,
     #[serde(rename = "detail-type")]
@@ -52,15 +52,20 @@ struct Shape<'a> {
     request_context: Option<IgnoredAny>,
 }
 
-impl Shape<'_> {
-    fn without_records(&self) -> EventError {
-        if self.lower_case.is_some() {
+impl Shape {
+    fn refusal(event: &str) -> EventError {
+        let Ok(shape) = serde_json::from_str::<Self>(event) else {
+            return EventError::NotAnObject;
+        };
+        if shape.records.is_some() {
+            EventError::RecordsNotAList
+        } else if shape.lower_case.is_some() {
             EventError::LowerCaseRecords
-        } else if self.detail_type.is_some() {
+        } else if shape.detail_type.is_some() {
             EventError::Unrecognised {
                 what: "an EventBridge or schedule event",
             }
-        } else if self.request_context.is_some() {
+        } else if shape.request_context.is_some() {
             EventError::Unrecognised {
                 what: "an HTTP request",
             }

@@ -3,14 +3,15 @@
 
 use crate::content::Content;
 use crate::record::DecodeError;
+use aws_lambda_events::sqs::SqsMessage;
 use serde_json::Value;
 
 /// The innermost body, as text that `jsonb` takes.
-pub(crate) fn for_jsonb(content: &Content) -> Result<String, DecodeError> {
+pub(crate) fn for_jsonb(record: &SqsMessage, content: &Content) -> Result<String, DecodeError> {
     if content.offloaded.is_some() {
         return Err(DecodeError::Offloaded);
     }
-    let body = content.body.as_deref().ok_or(DecodeError::NoBody)?;
+    let body = content.body(record).ok_or(DecodeError::NoBody)?;
     let value: Value = serde_json::from_str(body).map_err(|error| DecodeError::Body {
         problem: "not JSON that Postgres takes".to_owned(),
         line: error.line(),
@@ -50,11 +51,13 @@ mod tests {
             ("", false),
         ];
         for (body, taken) in cases {
-            let content = Content {
-                body: Some(body.to_owned()),
-                ..Content::default()
-            };
-            assert_eq!(for_jsonb(&content).is_ok(), taken, "{body}");
+            let mut record = SqsMessage::default();
+            record.body = Some(body.to_owned());
+            assert_eq!(
+                for_jsonb(&record, &Content::default()).is_ok(),
+                taken,
+                "{body}"
+            );
         }
     }
 }

@@ -73,10 +73,16 @@ impl Plan {
             .unzip();
         let fifo = heads.iter().any(Head::is_fifo);
         let queue_arn = heads.iter().find_map(|head| head.queue_arn.clone());
+        // Nothing is waited for but bodies in S3, so only with a resolver is there anything to overlap.
+        let at_once = if settings.resolver.is_some() {
+            FETCHES_MAX
+        } else {
+            1
+        };
         let mut pairs = heads.iter().zip(decoded);
         let mut work = Vec::with_capacity(records.len());
         while work.len() < records.len() {
-            let part = pairs.by_ref().take(FETCHES_MAX);
+            let part = pairs.by_ref().take(at_once);
             let prepared = part.map(|(head, message)| prepare(settings, deadline, head, message));
             work.extend(join_all(prepared).await);
         }
@@ -142,10 +148,7 @@ async fn prepare(
     if settings.s3_test_events == S3TestEvents::Ignore && is_s3_test_event(body) {
         // Whatever the strategy reads is not there, and a copy of it may come through each queue.
         let keyed = by_message_id(&record).map_err(|error| poison(&error))?;
-        let content = Content {
-            body: record.body.clone(),
-            ..Content::default()
-        };
+        let content = Content::default();
         return Ok(Prepared::new(
             settings,
             message_id,
@@ -176,14 +179,12 @@ async fn content(
     record: &SqsMessage,
 ) -> Result<Content, Verdict> {
     let unwrapped = unwrap(record, &settings.envelopes, settings.resolver.as_ref());
-    let unwrapped = match timeout_at(deadline.before_handler(), unwrapped).await {
-        Ok(unwrapped) => unwrapped,
-        Err(_) => {
-            return Err(Verdict::failed(
-                "its offloaded payload was not fetched in time",
-            ));
-        }
+    let unwrapped = match settings.resolver {
+        None => Ok(unwrapped.await),
+        Some(_) => timeout_at(deadline.before_handler(), unwrapped).await,
     };
+    let unwrapped =
+        unwrapped.map_err(|_| Verdict::failed("its offloaded payload was not fetched in time"))?;
     unwrapped.map_err(|error| {
         let id = record.message_id.as_deref().unwrap_or_default();
         let reason = format!("message {id}: {}", chain(&error));
@@ -211,7 +212,7 @@ impl Prepared {
             sent_at: original,
             fingerprint,
         } = keyed;
-        let body = content.body.as_deref().unwrap_or_default();
+        let body = content.body(&record).unwrap_or_default();
         let entry = Entry {
             consumer: settings.consumer.clone(),
             key,
@@ -235,7 +236,7 @@ impl Prepared {
         if self.entry.status == Status::Ignored {
             return Ok(None);
         }
-        let body = D::decode(&self.record, self.content.body.as_deref()).map_err(|error| {
+        let body = D::decode(&self.record, self.content.body(&self.record)).map_err(|error| {
             let offloaded = self.content.offloaded.is_some();
             let error = if offloaded {
                 DecodeError::Offloaded

@@ -40,12 +40,19 @@ impl Envelope {
 /// The innermost body, and the envelopes that were taken off.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Content {
-    /// `None` where the record has no body.
-    pub(crate) body: Option<String>,
+    /// The innermost body, where it is not the record's own.
+    pub(crate) inner: Option<String>,
     pub(crate) sns: Option<SnsEnvelope>,
     pub(crate) event_bridge: Option<EventBridgeEnvelope>,
     /// The body stands in S3, and nothing fetched it.
     pub(crate) offloaded: Option<S3Pointer>,
+}
+
+impl Content {
+    /// The innermost body; `None` where the record has none.
+    pub(crate) fn body<'a>(&'a self, record: &'a SqsMessage) -> Option<&'a str> {
+        self.inner.as_deref().or(record.body.as_deref())
+    }
 }
 
 /// Takes the declared envelopes off, outermost first, and fetches bodies that stand in S3 where there
@@ -55,10 +62,7 @@ pub(crate) async fn unwrap(
     envelopes: &[Envelope],
     resolver: Option<&Resolver>,
 ) -> Result<Content, ContentError> {
-    let mut content = Content {
-        body: record.body.clone(),
-        ..Content::default()
-    };
+    let mut content = Content::default();
     fetch(&mut content, record, resolver).await?;
     for envelope in envelopes {
         let failed = |problem| EnvelopeError {
@@ -69,8 +73,7 @@ pub(crate) async fn unwrap(
             return Err(failed(EnvelopeProblem::Offloaded).into());
         }
         let body = content
-            .body
-            .as_deref()
+            .body(record)
             .ok_or_else(|| failed(EnvelopeProblem::NoBody))?;
         let inner = match envelope {
             Envelope::Sns => {
@@ -84,7 +87,7 @@ pub(crate) async fn unwrap(
                 detail
             }
         };
-        content.body = Some(inner);
+        content.inner = Some(inner);
         fetch(&mut content, record, resolver).await?;
     }
     Ok(content)
@@ -96,12 +99,11 @@ async fn fetch(
     resolver: Option<&Resolver>,
 ) -> Result<(), ContentError> {
     let pointer = content
-        .body
-        .as_deref()
+        .body(record)
         .and_then(|body| offloaded::pointer(body, record));
     match (pointer, resolver) {
         (Some(pointer), Some(resolver)) => {
-            content.body = Some(resolver.fetch(&pointer).await?);
+            content.inner = Some(resolver.fetch(&pointer).await?);
             content.offloaded = None;
         }
         (pointer, _) => content.offloaded = pointer,

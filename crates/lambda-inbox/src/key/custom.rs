@@ -52,8 +52,7 @@ impl Custom {
             record: message.record,
             body: message
                 .content
-                .body
-                .as_deref()
+                .body(message.record)
                 .filter(|_| message.content.offloaded.is_none()),
             sns: message.content.sns.as_ref(),
             event_bridge: message.content.event_bridge.as_ref(),

@@ -185,7 +185,7 @@ impl Subject<'_> {
         if self.content.offloaded.is_some() {
             return Err(KeyProblem::Offloaded);
         }
-        self.content.body.as_deref().ok_or(KeyProblem::Missing {
+        self.content.body(self.record).ok_or(KeyProblem::Missing {
             field: "the body".to_owned(),
         })
     }

@@ -223,7 +223,7 @@ fn row(job: &Job) -> Result<FreshRow, Verdict> {
     let prepared = job.work.as_ref().map_err(Verdict::clone)?;
     let body = match prepared.entry.status {
         Status::Ignored => "null".to_owned(),
-        Status::Processed => for_jsonb(&prepared.content)
+        Status::Processed => for_jsonb(&prepared.record, &prepared.content)
             .map_err(|error| Verdict::new(Outcome::Poison, error.to_string()))?,
     };
     let receives = receive_count(&prepared.record).get();
