@@ -5,7 +5,9 @@
 //! halving, with waits of a few milliseconds, and left out: it must not hold up its neighbours.
 
 use crate::begin::{Limits, Transaction, begin_sql, milliseconds};
-use crate::claim::{Claim, Entry, Failure, Ticket, TransactionId, epoch_milliseconds, parse};
+use crate::claim::{
+    Claim, Entry, Failure, Status, Ticket, TransactionId, epoch_milliseconds, parse,
+};
 use crate::connection::Connection;
 use crate::error::{Class, Stage, StoreError};
 use crate::fingerprint::StoredFingerprint;
@@ -288,32 +290,31 @@ pub(crate) struct Columns<'a> {
     pub(crate) sources: Vec<&'a str>,
     pub(crate) message_ids: Vec<&'a str>,
     pub(crate) sent_at: Vec<Option<i64>>,
-    pub(crate) statuses: Vec<&'a str>,
+    /// `None` where all rows have the usual status.
+    pub(crate) statuses: Option<Vec<&'a str>>,
     pub(crate) fingerprints: Vec<&'a [u8]>,
-    pub(crate) transports: Vec<Option<&'a str>>,
+    /// `None` where each row's key says it already.
+    pub(crate) transports: Option<Vec<Option<&'a str>>>,
 }
 
 impl<'a> Columns<'a> {
     pub(crate) fn new(entries: impl Iterator<Item = &'a Arc<Entry>>) -> Self {
-        let mut columns = Self {
-            sources: Vec::new(),
-            message_ids: Vec::new(),
-            sent_at: Vec::new(),
-            statuses: Vec::new(),
-            fingerprints: Vec::new(),
-            transports: Vec::new(),
-        };
-        for entry in entries {
-            columns.sources.push(entry.key.source());
-            columns.message_ids.push(entry.key.message_id());
-            columns
-                .sent_at
-                .push(entry.sent_at.and_then(epoch_milliseconds));
-            columns.statuses.push(entry.status.as_str());
-            columns.fingerprints.push(entry.fingerprint.as_bytes());
-            columns.transports.push(entry.transport());
+        let entries: Vec<&Entry> = entries.map(|entry| &**entry).collect();
+        let statuses = entries
+            .iter()
+            .any(|entry| entry.status != Status::Processed);
+        let transports = entries.iter().any(|entry| entry.transport().is_some());
+        let all = || entries.iter();
+        Self {
+            sources: all().map(|entry| entry.key.source()).collect(),
+            message_ids: all().map(|entry| entry.key.message_id()).collect(),
+            sent_at: all()
+                .map(|entry| entry.sent_at.and_then(epoch_milliseconds))
+                .collect(),
+            statuses: statuses.then(|| all().map(|entry| entry.status.as_str()).collect()),
+            fingerprints: all().map(|entry| entry.fingerprint.as_bytes()).collect(),
+            transports: transports.then(|| all().map(|entry| entry.transport()).collect()),
         }
-        columns
     }
 }
 

@@ -83,28 +83,32 @@ fn withdraw(inbox: &str) -> SqlStr {
     ))
 }
 
+/// What a composed statement needs of each message beside its claim.
+const DELIVERY_COLUMNS: &str = ", delivery_id, body, receive_count, group_id";
+const DELIVERY_ARRAYS: &str =
+    ", unnest($10::text[]), unnest($11::text[]), unnest($12::int4[]), unnest($13::text[])";
+
 /// The claim of many rows, as CTEs that end in `won`; [`claim`] for one. Rows come in the
 /// order of their keys and are inserted in it, so that two overlapping batches wait for each other and
-/// never deadlock.
+/// never deadlock. Statuses and transport ids may be null as a whole where each row has the usual one.
 ///
 /// `generate_series` numbers the rows, and tells the planner, which knows nothing of the arrays'
 /// lengths, to expect many: it must not join ten thousand rows by nested loops.
-fn claiming(inbox: &str) -> String {
+fn claiming(inbox: &str, columns: &str, arrays: &str) -> String {
     format!(
         "WITH handler AS MATERIALIZED (SELECT current_setting('lock_timeout') AS lock_timeout), \
          bounded AS MATERIALIZED (\
            SELECT lock_timeout, set_config('lock_timeout', $2, true) FROM handler), \
          message AS MATERIALIZED (\
-           SELECT source, message_id, sent_at, status, fingerprint, transport, position \
-           FROM ROWS FROM (unnest($4::text[]), unnest($5::text[]), unnest($6::int8[]), \
-             unnest($7::text[]), unnest($8::bytea[]), unnest($9::text[]), \
+           SELECT * FROM ROWS FROM (unnest($4::text[]), unnest($5::text[]), unnest($6::int8[]), \
+             unnest($7::text[]), unnest($8::bytea[]), unnest($9::text[]){arrays}, \
              generate_series(1, (SELECT $3))) \
-           AS m (source, message_id, sent_at, status, fingerprint, transport, position)), \
+           AS m (source, message_id, sent_at, status, fingerprint, transport{columns}, position)), \
          won AS (\
            INSERT INTO {inbox} (consumer, source, message_id, sent_at, status, fingerprint, \
              transport_message_id) \
            SELECT $1, source, message_id, 'epoch'::timestamptz + sent_at * interval '1 millisecond', \
-             status, fingerprint, transport \
+             coalesce(status, 'processed'), fingerprint, transport \
            FROM message, bounded \
            ORDER BY position \
            ON CONFLICT DO NOTHING \
@@ -141,7 +145,7 @@ fn claim_many(inbox: &str) -> SqlStr {
            FROM bounded, (SELECT count(*) FROM answer) AS done) \
          SELECT answer.source, answer.message_id, transaction_id, fingerprint \
          FROM unbounded LEFT JOIN answer ON true",
-        claiming(inbox),
+        claiming(inbox, "", ""),
         claimed(inbox)
     ))
 }
@@ -152,20 +156,16 @@ pub(crate) fn composed(schema: &Schema, statement: &str) -> SqlStr {
     let inbox = format!("{}.inbox", schema.quoted());
     safe(format!(
         "{}, fresh AS (\
-           SELECT message.position, d.message_id, message.source, message.message_id AS key, \
-             d.body::jsonb AS body, \
-             'epoch'::timestamptz + message.sent_at * interval '1 millisecond' AS sent_at, \
-             d.receive_count, d.group_id \
+           SELECT position, delivery_id AS message_id, source, message_id AS key, \
+             body::jsonb AS body, \
+             'epoch'::timestamptz + sent_at * interval '1 millisecond' AS sent_at, \
+             receive_count, group_id \
            FROM won JOIN message USING (source, message_id) \
-           JOIN ROWS FROM (unnest($10::text[]), unnest($11::text[]), unnest($12::int4[]), \
-             unnest($13::text[]), generate_series(1, (SELECT $3))) \
-           AS d (message_id, body, receive_count, group_id, position) \
-           ON d.position = message.position \
-           WHERE message.status = 'processed'), \
+           WHERE coalesce(status, 'processed') = 'processed'), \
          effect AS ({statement}\n), \
          answer AS MATERIALIZED ({}) \
          SELECT answer.source, answer.message_id, transaction_id, fingerprint FROM answer",
-        claiming(&inbox),
+        claiming(&inbox, DELIVERY_COLUMNS, DELIVERY_ARRAYS),
         claimed(&inbox)
     ))
 }

@@ -4,6 +4,7 @@
 use crate::content::Content;
 use crate::record::DecodeError;
 use aws_lambda_events::sqs::SqsMessage;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// The innermost body, as text that `jsonb` takes.
@@ -12,13 +13,19 @@ pub(crate) fn for_jsonb(record: &SqsMessage, content: &Content) -> Result<String
         return Err(DecodeError::Offloaded);
     }
     let body = content.body(record).ok_or(DecodeError::NoBody)?;
-    let value: Value = serde_json::from_str(body).map_err(|error| DecodeError::Body {
+    let not_json = |error: serde_json::Error| DecodeError::Body {
         problem: "not JSON that Postgres takes".to_owned(),
         line: error.line(),
         column: error.column(),
-    })?;
-    if body.contains("\\u0000") && has_nul(&value) {
-        return Err(DecodeError::Nul);
+    };
+    // Only an escape can be what JSON has and `jsonb` has not; the rule is read without a value tree.
+    if body.contains("\\u") {
+        let value: Value = serde_json::from_str(body).map_err(not_json)?;
+        if has_nul(&value) {
+            return Err(DecodeError::Nul);
+        }
+    } else {
+        serde_json::from_str::<IgnoredAny>(body).map_err(not_json)?;
     }
     Ok(body.to_owned())
 }
