@@ -9,8 +9,9 @@ use crate::batch::Batch;
 use crate::body::Decode;
 use crate::handler::Handler;
 use crate::inbox::Scope;
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use std::marker::PhantomData;
 
 pub(crate) struct PerMessage<D, H> {
@@ -33,15 +34,17 @@ impl<D: Decode, H: Handler<D::Body>> PerMessage<D, H> {
             try_as_one::<D, H>(&self.handler, batch).await?;
         }
         let links = batch.links(usize::MAX).await;
-        let workers = links
+        // Not `join_all`, which polls every worker whenever one of them can go on.
+        let mut workers: FuturesUnordered<_> = links
             .into_iter()
             .enumerate()
-            .map(|(index, link)| Worker::<D, H>::new(batch, &self.handler, link).run(index == 0));
-        join_all(workers)
-            .await
-            .into_iter()
-            .find(Result::is_err)
-            .unwrap_or(Ok(()))
+            .map(|(index, link)| Worker::<D, H>::new(batch, &self.handler, link).run(index == 0))
+            .collect();
+        let mut lost = Ok(());
+        while let Some(ended) = workers.next().await {
+            lost = lost.and(ended);
+        }
+        lost
     }
 }
 
