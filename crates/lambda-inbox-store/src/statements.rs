@@ -136,13 +136,15 @@ fn claimed(inbox: &str) -> String {
     )
 }
 
+/// Puts the handler's `lock_timeout` back once all rows are claimed, for whoever reads this CTE.
+const UNBOUNDED: &str = "unbounded AS MATERIALIZED (\
+     SELECT set_config('lock_timeout', bounded.lock_timeout, true) \
+     FROM bounded, (SELECT count(*) FROM won) AS done)";
+
 /// The claim of a batch in one round trip.
 fn claim_many(inbox: &str) -> SqlStr {
     safe(format!(
-        "{}, answer AS MATERIALIZED ({}), \
-         unbounded AS MATERIALIZED (\
-           SELECT set_config('lock_timeout', bounded.lock_timeout, true) \
-           FROM bounded, (SELECT count(*) FROM answer) AS done) \
+        "{}, {UNBOUNDED}, answer AS MATERIALIZED ({}) \
          SELECT answer.source, answer.message_id, transaction_id, fingerprint \
          FROM unbounded LEFT JOIN answer ON true",
         claiming(inbox, "", ""),
@@ -150,17 +152,18 @@ fn claim_many(inbox: &str) -> SqlStr {
     ))
 }
 
-/// The user's statement behind the claim, over the messages that were won. A statement that modifies
+/// The user's statement behind the claim, over the messages that were won. The claim's bound on waits does
+/// not hold for it: what it waits for is no other delivery. A statement that modifies
 /// data runs to its end although nothing reads it.
 pub(crate) fn composed(schema: &Schema, statement: &str) -> SqlStr {
     let inbox = format!("{}.inbox", schema.quoted());
     safe(format!(
-        "{}, fresh AS (\
+        "{}, {UNBOUNDED}, fresh AS (\
            SELECT position, delivery_id AS message_id, source, message_id AS key, \
              body::jsonb AS body, \
              'epoch'::timestamptz + sent_at * interval '1 millisecond' AS sent_at, \
              receive_count, group_id \
-           FROM won JOIN message USING (source, message_id) \
+           FROM unbounded, won JOIN message USING (source, message_id) \
            WHERE coalesce(status, 'processed') = 'processed'), \
          effect AS ({statement}\n), \
          answer AS MATERIALIZED ({}) \
