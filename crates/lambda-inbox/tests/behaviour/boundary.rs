@@ -146,7 +146,7 @@ async fn a_handler_that_breaks_the_transaction_is_reported_and_leaves_no_claim()
         let service = world.inbox().build().unwrap().text_handler(After(case.act));
 
         let answer = world
-            .deliver(&service, Duration::from_millis(1500), one("m-1"))
+            .deliver(&service, Duration::from_secs(3), one("m-1"))
             .await;
 
         let report = world.reports().remove(0);
@@ -170,7 +170,7 @@ async fn the_message_runs_again_once_the_handler_is_mended() {
         let world = World::new().await;
         let broken = world.inbox().build().unwrap().text_handler(After(case.act));
         let _ = world
-            .deliver(&broken, Duration::from_millis(1500), one("m-1"))
+            .deliver(&broken, Duration::from_secs(3), one("m-1"))
             .await;
         sqlx::query("DELETE FROM effect")
             .execute(&mut world.admin().await)

@@ -234,7 +234,7 @@ async fn a_bulk_handler_that_breaks_the_transaction_is_reported_and_leaves_no_cl
     for (index, service) in services.into_iter().enumerate() {
         let records = || batch([("m-1", "1"), ("m-2", "2"), ("m-3", "3")]);
         let answer = world
-            .deliver(&service, Duration::from_millis(1800), records())
+            .deliver(&service, Duration::from_secs(3), records())
             .await;
         assert_eq!(
             answer,
