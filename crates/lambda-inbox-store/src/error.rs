@@ -106,6 +106,12 @@ impl StoreError {
 
 impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.class == Class::Setup && self.stage == Stage::Statement {
+            return f.write_str(
+                "the statement cannot run: create the tables and columns that it names, run the \
+                 inbox's migrations, and grant both to the role",
+            );
+        }
         if self.class == Class::Setup && self.stage != Stage::Connect {
             return f.write_str(
                 "the inbox cannot be used: run the migrations, check the schema's name and grant \

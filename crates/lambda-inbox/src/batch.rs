@@ -78,7 +78,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Gives records back that have no verdict yet.
-    pub(crate) fn put_jobs(&self, jobs: Vec<Job>) {
+    pub(crate) fn put_jobs(&self, mut jobs: Vec<Job>) {
+        jobs.sort_by_key(|job| job.position);
         *self.lanes() = lanes(jobs);
     }
 

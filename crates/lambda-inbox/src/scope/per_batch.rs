@@ -40,7 +40,10 @@ pub(super) async fn try_as_one<D: Decode, H: Handler<D::Body>>(
     };
     link.connect(true).await?;
     let (mut open, copies) = first_copies(batch.take_jobs());
-    if open.len() >= RECORDS_MIN {
+    // A copy may turn out to be a mismatch, which stops what stands behind it in its group: on a FIFO
+    // queue a batch with copies runs one by one.
+    let keeps_order = !batch.fifo || copies.is_empty();
+    if open.len() >= RECORDS_MIN && keeps_order {
         let mut attempt = attempt::<D, H>(handler, batch, &mut link, &open, false).await;
         if let Err(Again::Connection(_)) = attempt {
             attempt = self::attempt::<D, H>(handler, batch, &mut link, &open, true).await;

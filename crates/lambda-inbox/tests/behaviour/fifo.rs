@@ -233,3 +233,51 @@ async fn handlers_of_whole_batches_are_refused_on_a_fifo_queue() {
     }
     assert_eq!(world.keys().await, 0);
 }
+
+/// A copy whose body does not match goes back, and what stands behind it in its group must wait, in
+/// the order of arrival, whatever the scope.
+#[tokio::test]
+async fn a_mismatching_copy_stops_its_group_in_every_scope() {
+    for scope in [Scope::PerMessage, Scope::PerBatch] {
+        let world = World::new().await;
+        let inbox = world.inbox().scope(scope).connections(2).build().unwrap();
+        let service = inbox.text_handler(InOrder::default());
+        let record = |id: &str, body: &str| {
+            let record = Record::new(body).message_id(id).group("a");
+            record.queue("orders.fifo").to_value()
+        };
+        let batch = event([
+            record("m-2", "deposit"),
+            record("m-2", "another body"),
+            record("m-4", "withdraw"),
+        ]);
+        let answer = world.deliver(&service, MINUTE, batch).await;
+        let back = ["m-2", "m-4"].map(str::to_owned).to_vec();
+        assert_eq!(answer, Ok(back), "{scope:?}");
+        let expected = [Processed, Outcome::Mismatch, NotStarted];
+        assert_eq!(world.outcomes(), expected, "{scope:?}");
+        assert_eq!(world.effects().await, 1, "{scope:?}");
+    }
+}
+
+/// A batch that falls back keeps its copies in their places.
+#[tokio::test]
+async fn a_copy_keeps_its_place_in_its_group_where_the_batch_falls_back() {
+    for scope in [Scope::PerMessage, Scope::PerBatch] {
+        let world = World::new().await;
+        let inbox = world.inbox().scope(scope).build().unwrap();
+        let service = inbox.text_handler(InOrder::failing(["m-3"]));
+        let batch = batch([
+            ("m-1", "a"),
+            ("m-1", "a"),
+            ("m-2", "a"),
+            ("m-3", "a"),
+            ("m-4", "a"),
+        ]);
+        let answer = world.deliver(&service, MINUTE, batch).await;
+        let back = ["m-3", "m-4"].map(str::to_owned).to_vec();
+        assert_eq!(answer, Ok(back), "{scope:?}");
+        let expected = [Processed, Outcome::Duplicate, Processed, Failed, NotStarted];
+        assert_eq!(world.outcomes(), expected, "{scope:?}");
+    }
+}

@@ -291,3 +291,16 @@ async fn a_database_that_is_down_fails_the_invocation() {
     assert_eq!(world.deliver(&service, MINUTE, thousand).await, Ok(vec![]));
     assert_eq!(world.effects().await, 1000);
 }
+
+/// A table that is not there fails every message alike, so the batch is not halved in search of one.
+#[tokio::test]
+async fn a_statement_that_names_a_missing_table_is_told_with_the_fix() {
+    let world = World::new().await;
+    let sql = "INSERT INTO nowhere SELECT message_id FROM fresh";
+    let service = world.inbox().build().unwrap().statement(sql).unwrap();
+    let (_, hundred) = numbered(100);
+    let error = world.deliver(&service, MINUTE, hundred).await.unwrap_err();
+    assert!(error.contains("create the tables"), "{error}");
+    assert!(error.contains("SQLSTATE 42P01"), "{error}");
+    assert_eq!(world.keys().await, 0);
+}
