@@ -9,7 +9,7 @@ use std::fmt;
 ///
 /// Version 1 is the SHA-256 of the [canonical form](Fingerprint::of_body) of a JSON body, and of the
 /// bytes of any other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; Self::BYTES]);
 
 impl Fingerprint {

@@ -157,6 +157,7 @@ impl<'a> Batch<'a> {
             .map(|(identity, verdict)| Answer {
                 message_id: identity.message_id.as_deref(),
                 key: identity.key.as_ref(),
+                fingerprint: identity.fingerprint.as_ref(),
                 verdict,
             })
             .collect();

@@ -11,7 +11,7 @@ use crate::error::chain;
 use crate::inbox::{S3TestEvents, Settings};
 use crate::key::{Keyed, by_message_id};
 use crate::message::{Message, receive_count, sent_at};
-use crate::outcome::{Outcome, Verdict};
+use crate::outcome::{Mark, Outcome, Verdict};
 use crate::record::{DecodeError, Head, decode};
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::join_all;
@@ -19,6 +19,7 @@ use lambda_inbox_store::{Entry, Fingerprint, Key, Status};
 use serde_json::value::RawValue;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::time::timeout_at;
 
@@ -29,6 +30,7 @@ const FETCHES_MAX: usize = 8;
 pub(crate) struct Identity {
     pub(crate) message_id: Option<String>,
     pub(crate) key: Option<Key>,
+    pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 /// A record that has a key. Cloning is cheap: a batch that fails as a whole is run again.
@@ -93,6 +95,10 @@ impl Plan {
                 .as_ref()
                 .ok()
                 .map(|prepared| prepared.entry.key.clone()),
+            fingerprint: work
+                .as_ref()
+                .ok()
+                .map(|prepared| prepared.entry.fingerprint.clone()),
         });
         let identities = identities.collect();
         let jobs = work.into_iter().zip(groups).enumerate();
@@ -236,7 +242,11 @@ impl Prepared {
         if self.entry.status == Status::Ignored {
             return Ok(None);
         }
-        let body = D::decode(&self.record, self.content.body(&self.record)).map_err(|error| {
+        // A type's own way of decoding is the user's code too.
+        let decode = || D::decode(&self.record, self.content.body(&self.record));
+        let body = catch_unwind(AssertUnwindSafe(decode))
+            .map_err(|_| Verdict::failed("decoding the body panicked").marked(Mark::HandlerBug))?;
+        let body = body.map_err(|error| {
             let offloaded = self.content.offloaded.is_some();
             let error = if offloaded {
                 DecodeError::Offloaded

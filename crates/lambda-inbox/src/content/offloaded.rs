@@ -4,10 +4,12 @@
 //! pointers these are.
 
 use aws_lambda_events::sqs::SqsMessage;
+use futures_util::FutureExt;
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -86,10 +88,12 @@ impl Resolver {
         if !self.buckets.contains(&pointer.bucket) {
             return Err(ResolveError::Bucket(pointer.bucket.clone()));
         }
-        self.resolver
-            .fetch(pointer)
-            .await
-            .map_err(ResolveError::Fetch)
+        // Within a block, so that a panic before the first await is caught as well.
+        let fetched = async { self.resolver.fetch(pointer).await };
+        match AssertUnwindSafe(fetched).catch_unwind().await {
+            Ok(fetched) => fetched.map_err(ResolveError::Fetch),
+            Err(_) => Err(ResolveError::Fetch("the payload resolver panicked".into())),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use crate::content::{EventBridgeEnvelope, SnsEnvelope};
 use crate::handler::BoxError;
 use aws_lambda_events::sqs::SqsMessage;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Finds the source and the id.
@@ -13,7 +14,8 @@ type Find = dyn Fn(&Content<'_>) -> Result<(String, String), BoxError> + Send + 
 /// Keys by a function: it gives the source, which is the space that the id is unique in, and the id.
 /// Both must be the same for every delivery of a message, and different for different messages.
 ///
-/// An error is a permanent failure of the record, and its text is logged: it must not quote the body.
+/// An error is a permanent failure of the record, and its text is logged: it must not quote the body. A
+/// panic counts as an error.
 #[derive(Clone)]
 pub struct Custom {
     find: Arc<Find>,
@@ -57,8 +59,9 @@ impl Custom {
             sns: message.content.sns.as_ref(),
             event_bridge: message.content.event_bridge.as_ref(),
         };
-        let (source, id) = (self.find)(&content)
-            .map_err(|error| KeyProblem::Body(crate::error::chain(&*error)))?;
+        let found = catch_unwind(AssertUnwindSafe(|| (self.find)(&content)))
+            .map_err(|_| KeyProblem::Body("the key function panicked".to_owned()))?;
+        let (source, id) = found.map_err(|error| KeyProblem::Body(crate::error::chain(&*error)))?;
         Keyed::new(source, &id, || "the key function's result".to_owned())
     }
 }

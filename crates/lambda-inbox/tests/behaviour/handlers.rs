@@ -165,3 +165,45 @@ async fn a_row_says_when_the_message_was_sent_and_by_which_delivery_it_was_won()
           IN (('sqs', 'm-1', ''), ('order-id', 'ord-1', 'm-2'))";
     assert_eq!(world.count(as_it_should_be).await, 2);
 }
+
+/// The user's code is more than the handler: a body's own way of decoding, and a key function.
+#[tokio::test]
+async fn a_panic_in_decoding_or_in_a_key_function_costs_its_record_alone() {
+    struct Fragile;
+    impl<'de> serde::Deserialize<'de> for Fragile {
+        fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let number = u8::deserialize(deserializer)?;
+            assert_ne!(number, 2, "on purpose");
+            Ok(Self)
+        }
+    }
+    async fn accept(_: &Message<Fragile>, _: &mut PgConnection) -> Result<(), HandlerError> {
+        Ok(())
+    }
+    let batch = || event(["1", "2", "3"].map(|n| Record::new(n).message_id(n).to_value()));
+    let world = World::new().await;
+    let service = world.inbox().build().unwrap().handler(accept);
+    assert_eq!(
+        world.deliver(&service, MINUTE, batch()).await,
+        Ok(vec!["2".to_owned()])
+    );
+
+    let key = lambda_inbox::key::Custom::new(|content| {
+        assert_ne!(content.body, Some("2"), "on purpose");
+        Ok((
+            "numbers".to_owned(),
+            content.body.unwrap_or_default().to_owned(),
+        ))
+    });
+    let service = world
+        .inbox()
+        .key(key)
+        .build()
+        .unwrap()
+        .text_handler(store_effect);
+    assert_eq!(
+        world.deliver(&service, MINUTE, batch()).await,
+        Ok(vec!["2".to_owned()])
+    );
+    assert_eq!(world.effects().await, 2);
+}
