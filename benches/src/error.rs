@@ -4,7 +4,8 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 
-use lambda_inbox::{BuildError, InboxError, MigrateError};
+use lambda_inbox::{BuildError, InboxError, LayoutError, MigrateError};
+use lambda_inbox_store::{BatchRowsError, KeyError, PruneError, StoreError};
 use lambda_inbox_testkit::postgres::PostgresError;
 
 use crate::arena::Rows;
@@ -34,6 +35,20 @@ pub(crate) enum BenchError {
     Sql(#[from] sqlx::Error),
     #[error("the inbox's tables cannot be made")]
     Migrate(#[from] MigrateError),
+    #[error("the time-ordered table cannot be made")]
+    Layout(#[from] LayoutError),
+    #[error("a key or a consumer cannot be")]
+    Key(#[from] KeyError),
+    #[error("a claim failed")]
+    Claim(#[from] StoreError),
+    #[error("a fresh key was not claimed and committed")]
+    NotClaimed,
+    #[error("the prune failed")]
+    Prune(#[from] PruneError),
+    #[error("the prune cannot be set up")]
+    BatchRows(#[from] BatchRowsError),
+    #[error("the prune left rows: it deleted {rows}")]
+    NotPruned { rows: u64 },
     #[error("the inbox cannot be set up")]
     Build(#[from] BuildError),
     #[error("the effect is not a statement for the inbox")]
@@ -75,6 +90,13 @@ impl BenchError {
             | Self::Sql(_)
             | Self::Migrate(_)
             | Self::Build(_)
+            | Self::Layout(_)
+            | Self::Key(_)
+            | Self::Claim(_)
+            | Self::NotClaimed
+            | Self::Prune(_)
+            | Self::BatchRows(_)
+            | Self::NotPruned { .. }
             | Self::Statement(_)
             | Self::Json(_)
             | Self::NoPgbench

@@ -15,6 +15,7 @@ mod pgbench;
 mod pipeline;
 mod progress;
 mod report;
+mod retention;
 mod rounds;
 mod summary;
 mod variant;
@@ -62,6 +63,10 @@ struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     window_ms: u32,
 
+    /// Measure the inbox at ten million kept keys too, which takes minutes to fill.
+    #[arg(long)]
+    large: bool,
+
     /// Measure these only, and what they are compared with.
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = PossibleValuesParser::new(names()))]
     only: Vec<String>,
@@ -79,7 +84,9 @@ impl Arguments {
 
 fn names() -> Vec<&'static str> {
     let contenders = contender::ENTRIES.iter().map(|entry| entry.name);
-    contenders.chain([pipeline::NAME]).collect()
+    contenders
+        .chain([pipeline::NAME, retention::NAME])
+        .collect()
 }
 
 // One thread, as the loop has; the proxy and the server have theirs.
@@ -103,7 +110,14 @@ async fn bench(arguments: &Arguments) -> Result<(), BenchError> {
     for cost in &costs {
         println!("{cost}");
     }
-    let path = summary::write(&summary::summary(measured.as_ref(), &costs))?;
+    let mut summary = summary::summary(measured.as_ref(), &costs);
+    if arguments.wants(retention::NAME) {
+        let figures = retention::measure(arguments.large, arguments.window()).await;
+        let figures = figures.map_err(BenchError::of(retention::NAME))?;
+        println!("{}", figures.table());
+        figures.add_to(&mut summary);
+    }
+    let path = summary::write(&summary)?;
     eprintln!("written: {}", path.display());
     Ok(())
 }

@@ -6,6 +6,8 @@ use crate::connection::Connection;
 use crate::error::{Class, Stage, StoreError};
 use crate::fingerprint::{Fingerprint, StoredFingerprint};
 use crate::key::{Consumer, Key};
+use crate::literal::Arguments;
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use std::fmt;
 use std::sync::Arc;
@@ -47,13 +49,25 @@ pub struct Entry {
     /// The body's fingerprint.
     pub fingerprint: Fingerprint,
     /// The SQS MessageId of this delivery.
-    pub transport_message_id: String,
+    pub transport_message_id: Arc<str>,
 }
 
 impl Entry {
+    fn arguments(&self, wait: Duration) -> Arguments {
+        Arguments::default()
+            .text(Some(self.consumer.as_str()))
+            .text(Some(self.key.source()))
+            .text(Some(self.key.message_id()))
+            .number(self.sent_at.and_then(epoch_milliseconds))
+            .text(Some(self.status.as_str()))
+            .bytes(self.fingerprint.as_bytes())
+            .text(self.transport())
+            .text(Some(&milliseconds(wait).to_string()))
+    }
+
     /// What is stored of the delivery's id: nothing where the key says it already.
     pub(crate) fn transport(&self) -> Option<&str> {
-        Some(self.transport_message_id.as_str()).filter(|id| *id != self.key.message_id())
+        Some(&*self.transport_message_id).filter(|id| *id != self.key.message_id())
     }
 }
 
@@ -83,6 +97,13 @@ pub struct Failure {
     pub error: StoreError,
     /// The connection, outside any transaction; `None` where it had to be closed.
     pub connection: Option<Connection>,
+}
+
+impl Failure {
+    pub(crate) fn without_connection(error: StoreError) -> Box<Self> {
+        let connection = None;
+        Box::new(Self { error, connection })
+    }
 }
 
 /// The inbox rows won inside an open transaction: one, or a batch's. Dropping it closes the socket, which the server
@@ -120,46 +141,60 @@ impl fmt::Debug for Claim {
     }
 }
 
-impl Transaction {
-    /// Writes the key. One round trip; two where the winner commits while this claim waits for it.
+impl Connection {
+    /// Opens a transaction and writes the key in it. One round trip; two on a connection's first use or
+    /// after it has idled, and one more where the winner commits while this claim waits for it.
+    ///
+    /// The transaction is READ COMMITTED, read-write, durable, has its own timeouts, and is free of
+    /// whatever an earlier handler SET in the session.
     ///
     /// Cancel safe: a dropped call closes the connection.
     ///
     /// # Errors
-    /// [`Failure`] whose error has stage [`Stage::Claim`]; [`Class::Busy`] after `limits.claim` where
-    /// another delivery holds the key.
-    pub async fn claim(
-        mut self,
-        entry: Arc<Entry>,
-        limits: &Limits,
-    ) -> Result<Claimed, Box<Failure>> {
-        let answer = match timeout_at(limits.until, self.send_claim(&entry, limits)).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(self.failed(error, limits).await),
-            Err(_) => {
-                return Err(self
-                    .failed(StoreError::no_answer(Stage::Claim), limits)
-                    .await);
-            }
+    /// [`Failure`] whose error has stage [`Stage::Begin`] or [`Stage::Claim`]; [`Class::Busy`] after
+    /// `limits.claim` where another delivery holds the key.
+    pub async fn claim(self, entry: Arc<Entry>, limits: &Limits) -> Result<Claimed, Box<Failure>> {
+        let arguments = entry.arguments(limits.claim);
+        let begun = self.begin_with(limits, |all| &all.claim, &arguments, limits.claim);
+        let (mut transaction, rows) = begun.await.map_err(Failure::without_connection)?;
+        let answer = match rows {
+            Ok(rows) => transaction.answer(&entry, rows, &arguments, limits).await,
+            Err(error) => Err(error),
         };
         Ok(match answer {
-            Answer::Won(transaction_id) => Claimed::Won(Claim {
-                connection: self.connection,
+            Ok(Answer::Won(transaction_id)) => Claimed::Won(Claim {
+                connection: transaction.connection,
                 ticket: Ticket {
                     entries: vec![entry],
                     transaction_id,
                 },
             }),
-            Answer::Exists { other_body } => {
-                let connection = self.roll_back(limits.until).await.ok();
+            Ok(Answer::Exists { other_body }) => {
+                let connection = transaction.roll_back(limits.until).await.ok();
                 Claimed::Existing(Existing {
                     other_body,
                     connection,
                 })
             }
+            Err(error) => return Err(transaction.failed(error, limits).await),
         })
     }
 
+    pub(crate) async fn stored_fingerprint(
+        &mut self,
+        entry: &Entry,
+    ) -> Result<Option<Vec<u8>>, sqlx::Error> {
+        let key = Arguments::default()
+            .text(Some(entry.consumer.as_str()))
+            .text(Some(entry.key.source()))
+            .text(Some(entry.key.message_id()))
+            .number(entry.sent_at.and_then(epoch_milliseconds));
+        let rows = self.rows(self.shared.statements.fingerprint.with(&key));
+        rows.await?.first().map_or(Ok(None), fingerprint)
+    }
+}
+
+impl Transaction {
     /// Ends the transaction of a claim that failed, where its connection is still good.
     pub(crate) async fn failed(self, error: StoreError, limits: &Limits) -> Box<Failure> {
         let connection = match error.class() {
@@ -171,66 +206,48 @@ impl Transaction {
         Box::new(Failure { error, connection })
     }
 
-    async fn send_claim(&mut self, entry: &Entry, limits: &Limits) -> Result<Answer, StoreError> {
-        let failed = |error| StoreError::new(Stage::Claim, error);
+    async fn answer(
+        &mut self,
+        entry: &Entry,
+        rows: Vec<PgRow>,
+        arguments: &Arguments,
+        limits: &Limits,
+    ) -> Result<Answer, StoreError> {
+        let answer = self.read_answer(entry, rows, arguments);
+        match timeout_at(limits.until, answer).await {
+            Ok(Ok(Some(answer))) => Ok(answer),
+            Ok(Ok(None)) => Err(StoreError::busy(Stage::Claim)),
+            Ok(Err(error)) => Err(StoreError::new(Stage::Claim, error)),
+            Err(_) => Err(StoreError::no_answer(Stage::Claim)),
+        }
+    }
+
+    /// `None` where the rival's row came and went, however often it was looked for.
+    async fn read_answer(
+        &mut self,
+        entry: &Entry,
+        mut rows: Vec<PgRow>,
+        arguments: &Arguments,
+    ) -> Result<Option<Answer>, sqlx::Error> {
         for _ in 0..PRUNED_MEANWHILE_MAX {
-            let (transaction_id, stored) =
-                self.insert(entry, limits.claim).await.map_err(failed)?;
-            if let Some(transaction_id) = transaction_id {
-                return Ok(Answer::Won(transaction_id));
+            let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+            let transaction_id: Option<String> = row.try_get("transaction_id")?;
+            if let Some(id) = transaction_id {
+                return Ok(Some(Answer::Won(parse(&id)?)));
             }
-            let stored = match stored {
+            let stored = match fingerprint(row)? {
                 Some(stored) => Some(stored),
-                None => self
-                    .connection
-                    .stored_fingerprint(entry)
-                    .await
-                    .map_err(failed)?,
+                None => self.connection.stored_fingerprint(entry).await?,
             };
             if let Some(stored) = stored {
                 let stored = StoredFingerprint(stored);
                 let other_body = (!entry.fingerprint.agrees_with(&stored)).then_some(stored);
-                return Ok(Answer::Exists { other_body });
+                return Ok(Some(Answer::Exists { other_body }));
             }
+            let again = self.connection.shared.statements.claim.execute(arguments);
+            rows = self.connection.rows(again).await?;
         }
-        Err(StoreError::busy(Stage::Claim))
-    }
-
-    async fn insert(
-        &mut self,
-        entry: &Entry,
-        wait: Duration,
-    ) -> Result<(Option<TransactionId>, Option<Vec<u8>>), sqlx::Error> {
-        let row = sqlx::query(self.connection.shared.statements.claim())
-            .bind(entry.consumer.as_str())
-            .bind(entry.key.source())
-            .bind(entry.key.message_id())
-            .bind(entry.sent_at.and_then(epoch_milliseconds))
-            .bind(entry.status.as_str())
-            .bind(entry.fingerprint.as_bytes())
-            .bind(entry.transport())
-            .bind(milliseconds(wait).to_string())
-            .fetch_one(&mut self.connection.session.pg)
-            .await?;
-        let transaction_id: Option<String> = row.try_get("transaction_id")?;
-        let transaction_id = transaction_id.map(|text| parse(&text)).transpose()?;
-        Ok((transaction_id, row.try_get("fingerprint")?))
-    }
-}
-
-impl Connection {
-    pub(crate) async fn stored_fingerprint(
-        &mut self,
-        entry: &Entry,
-    ) -> Result<Option<Vec<u8>>, sqlx::Error> {
-        sqlx::query(self.shared.statements.fingerprint())
-            .bind(entry.consumer.as_str())
-            .bind(entry.key.source())
-            .bind(entry.key.message_id())
-            .fetch_optional(&mut self.session.pg)
-            .await?
-            .map(|row| row.try_get("fingerprint"))
-            .transpose()
+        Ok(None)
     }
 }
 
@@ -239,6 +256,12 @@ enum Answer {
     Exists {
         other_body: Option<StoredFingerprint>,
     },
+}
+
+pub(crate) fn fingerprint(row: &PgRow) -> Result<Option<Vec<u8>>, sqlx::Error> {
+    let text: Option<String> = row.try_get("fingerprint")?;
+    text.map(|text| hex::decode(text).map_err(|error| sqlx::Error::Decode(Box::new(error))))
+        .transpose()
 }
 
 /// A number, so that it can stand in the proof's text.

@@ -6,16 +6,23 @@
 
 use crate::begin::{Limits, Transaction, begin_sql, milliseconds};
 use crate::claim::{
-    Claim, Entry, Failure, Status, Ticket, TransactionId, epoch_milliseconds, parse,
+    Claim, Entry, Failure, Status, Ticket, TransactionId, epoch_milliseconds, fingerprint, parse,
 };
 use crate::connection::Connection;
 use crate::error::{Class, Stage, StoreError};
 use crate::fingerprint::StoredFingerprint;
-use sqlx::{AssertSqlSafe, Row};
+use crate::key::Key;
+use crate::literal::Arguments;
+use crate::table::Layout;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::time::timeout_at;
+
+/// What writing one key takes on a slow server; it is a hundredth of that as a rule.
+const ROW_MAX: Duration = Duration::from_millis(1);
 
 /// How long a part of a batch waits while the busy key is being looked for.
 const PART_WAIT: Duration = Duration::from_millis(5);
@@ -55,10 +62,11 @@ pub enum Held {
     Nothing(Option<Connection>),
 }
 
-impl Transaction {
-    /// Writes the keys of `entries`, which are of one consumer and all different. One round trip; one
-    /// more where rows committed while the claim waited for them, and about twice the logarithm of the
-    /// batch's size for each busy key.
+impl Connection {
+    /// Opens a transaction, as [`Connection::claim`] does, and writes the keys of `entries` in it, which
+    /// are of one consumer and all different. One round trip; two on a connection's first use or after
+    /// it has idled, one more where rows committed while the claim waited for them, and about twice the
+    /// logarithm of the batch's size for each busy key.
     ///
     /// Cancel safe: a dropped call closes the connection.
     ///
@@ -66,17 +74,24 @@ impl Transaction {
     /// [`Failure`] whose error has stage [`Stage::Claim`]; never [`Class::Busy`] for less than all of
     /// the entries.
     pub async fn claim_many(
-        mut self,
+        self,
         entries: &[Arc<Entry>],
         limits: &Limits,
     ) -> Result<ClaimedMany, Box<Failure>> {
-        let answer = match timeout_at(limits.until, self.send_claims(entries, limits)).await {
+        let order = sorted(entries.iter(), self.shared.table().layout);
+        let arguments = arguments(entries, &order, limits.claim);
+        let rows = u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        let patience = limits.claim + ROW_MAX.saturating_mul(rows);
+        let begun = self.begin_with(limits, |all| &all.claim_many, &arguments, patience);
+        let (mut transaction, first) = begun.await.map_err(Failure::without_connection)?;
+        let first = first.and_then(|rows| Part::read(&rows));
+        let answer = transaction.follow_up(entries, &order, first, limits);
+        let answer = match timeout_at(limits.until, answer).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => return Err(self.failed(error, limits).await),
+            Ok(Err(error)) => return Err(transaction.failed(error, limits).await),
             Err(_) => {
-                return Err(self
-                    .failed(StoreError::no_answer(Stage::Claim), limits)
-                    .await);
+                let error = StoreError::no_answer(Stage::Claim);
+                return Err(transaction.failed(error, limits).await);
             }
         };
         let won = entries
@@ -86,39 +101,39 @@ impl Transaction {
         let won: Vec<Arc<Entry>> = won.map(|(entry, _)| Arc::clone(entry)).collect();
         let held = match answer.transaction_id {
             Some(transaction_id) => Held::Claim(Claim {
-                connection: self.connection,
+                connection: transaction.connection,
                 ticket: Ticket {
                     entries: won,
                     transaction_id,
                 },
             }),
-            None => Held::Nothing(self.roll_back(limits.until).await.ok()),
+            None => Held::Nothing(transaction.roll_back(limits.until).await.ok()),
         };
         Ok(ClaimedMany {
             rows: answer.rows,
             held,
         })
     }
+}
 
-    async fn send_claims(
+impl Transaction {
+    /// What there is to do where the first claim of all entries does not tell about each.
+    async fn follow_up(
         &mut self,
         entries: &[Arc<Entry>],
+        order: &[usize],
+        first: Result<Part, StoreError>,
         limits: &Limits,
     ) -> Result<Answer, StoreError> {
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by(|a, b| key_of(entries, *a).cmp(&key_of(entries, *b)));
         let mut rows = Rows(vec![None; entries.len()]);
-        let mut wait = limits.claim;
+        let mut open = order.to_vec();
+        let mut part = first;
         for _ in 0..ROUNDS_MAX {
-            let open = rows.open(&order);
-            if open.is_empty() {
-                return Ok(rows.answer(None));
-            }
-            match self.insert_many(entries, &open, wait).await {
+            match part {
                 Ok(part) => {
                     part.apply(entries, &open, &mut rows);
                     self.connection.read_rest(entries, &mut rows).await?;
-                    if rows.open(&order).is_empty() {
+                    if rows.open(order).is_empty() {
                         return Ok(rows.answer(part.transaction_id));
                     }
                     // Some rows came and went meanwhile. What was won is given up, to ask again for all.
@@ -134,7 +149,11 @@ impl Transaction {
                 }
                 Err(error) => return Err(error),
             }
-            wait = PART_WAIT;
+            open = rows.open(order);
+            if open.is_empty() {
+                return Ok(rows.answer(None));
+            }
+            part = self.insert_many(entries, &open, PART_WAIT).await;
         }
         Err(StoreError::busy(Stage::Claim))
     }
@@ -178,16 +197,14 @@ impl Transaction {
 
     /// Throws the transaction away and opens another, in one round trip.
     async fn restart(&mut self, limits: &Limits) -> Result<(), StoreError> {
-        self.simple(&format!("ROLLBACK; {}", begin_sql(limits)))
+        let profile = self.connection.shared.table().profile;
+        self.simple(&format!("ROLLBACK; {}", begin_sql(limits, profile)))
             .await
     }
 
     async fn simple(&mut self, sql: &str) -> Result<(), StoreError> {
-        // Built of our own words and numbers only.
-        sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
-            .execute(&mut self.connection.session.pg)
-            .await
-            .map(drop)
+        let sent = self.connection.rows(sql.to_owned()).await;
+        sent.map(drop)
             .map_err(|error| StoreError::new(Stage::Claim, error))
     }
 
@@ -197,22 +214,16 @@ impl Transaction {
         open: &[usize],
         wait: Duration,
     ) -> Result<Part, StoreError> {
-        let columns = Columns::new(open.iter().filter_map(|index| entries.get(*index)));
-        let consumer = entries.first().map(|entry| entry.consumer.as_str());
-        let found = sqlx::query(self.connection.shared.statements.claim_many())
-            .bind(consumer)
-            .bind(milliseconds(wait).to_string())
-            .bind(i32::try_from(open.len()).unwrap_or(i32::MAX))
-            .bind(columns.sources)
-            .bind(columns.message_ids)
-            .bind(columns.sent_at)
-            .bind(columns.statuses)
-            .bind(columns.fingerprints)
-            .bind(columns.transports)
-            .fetch_all(&mut self.connection.session.pg)
-            .await
-            .map_err(|error| StoreError::new(Stage::Claim, error))?;
-        Part::read(&found).map_err(|error| StoreError::new(Stage::Claim, error))
+        let arguments = arguments(entries, open, wait);
+        let sql = self
+            .connection
+            .shared
+            .statements
+            .claim_many
+            .execute(&arguments);
+        let rows = self.connection.rows(sql).await;
+        let rows = rows.map_err(|error| StoreError::new(Stage::Claim, error))?;
+        Part::read(&rows)
     }
 }
 
@@ -239,8 +250,21 @@ struct Answer {
     transaction_id: Option<TransactionId>,
 }
 
-fn key_of(entries: &[Arc<Entry>], index: usize) -> Option<&crate::Key> {
-    entries.get(index).map(|entry| &entry.key)
+/// The positions of the entries in the order of the table's index, which is the same for every batch.
+pub(crate) fn sorted<'a>(
+    entries: impl Iterator<Item = &'a Arc<Entry>>,
+    layout: Layout,
+) -> Vec<usize> {
+    let time = |entry: &Entry| match layout {
+        Layout::Keyed => None,
+        Layout::TimeOrdered => entry.sent_at,
+    };
+    let mut sorted: Vec<(Option<SystemTime>, &Key, usize)> = entries
+        .enumerate()
+        .map(|(index, entry)| (time(entry), &entry.key, index))
+        .collect();
+    sorted.sort_unstable();
+    sorted.into_iter().map(|(.., index)| index).collect()
 }
 
 /// What is known of each entry so far.
@@ -318,6 +342,27 @@ impl<'a> Columns<'a> {
     }
 }
 
+fn arguments(entries: &[Arc<Entry>], open: &[usize], wait: Duration) -> Arguments {
+    let columns = Columns::new(open.iter().filter_map(|index| entries.get(*index)));
+    let consumer = entries.first().map(|entry| entry.consumer.as_str());
+    let arguments = Arguments::default()
+        .text(consumer)
+        .text(Some(&milliseconds(wait).to_string()))
+        .number(i64::try_from(open.len()).ok())
+        .texts(columns.sources.into_iter().map(Some))
+        .texts(columns.message_ids.into_iter().map(Some))
+        .numbers(columns.sent_at.into_iter());
+    let arguments = match columns.statuses {
+        Some(statuses) => arguments.texts(statuses.into_iter().map(Some)),
+        None => arguments.no_texts(),
+    };
+    let arguments = arguments.byte_strings(columns.fingerprints.into_iter());
+    match columns.transports {
+        Some(transports) => arguments.texts(transports.into_iter()),
+        None => arguments.no_texts(),
+    }
+}
+
 /// What one statement said.
 pub(crate) struct Part {
     pub(crate) transaction_id: Option<TransactionId>,
@@ -331,7 +376,11 @@ enum Found {
 }
 
 impl Part {
-    pub(crate) fn read(rows: &[sqlx::postgres::PgRow]) -> Result<Self, sqlx::Error> {
+    pub(crate) fn read(rows: &[PgRow]) -> Result<Self, StoreError> {
+        Self::read_rows(rows).map_err(|error| StoreError::new(Stage::Claim, error))
+    }
+
+    fn read_rows(rows: &[PgRow]) -> Result<Self, sqlx::Error> {
         let mut transaction_id = None;
         let mut by_key = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -342,7 +391,7 @@ impl Part {
             match row.try_get::<Option<String>, _>("source")? {
                 Some(source) => {
                     let key = (source, row.try_get("message_id")?);
-                    by_key.insert(key, row.try_get("fingerprint")?);
+                    by_key.insert(key, fingerprint(row)?);
                 }
                 None if transaction_id.is_some() => {
                     return Ok(Self {

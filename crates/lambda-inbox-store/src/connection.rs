@@ -6,19 +6,26 @@
 //! which is called when its transaction is known to be over. Every other way out closes the socket.
 
 use crate::error::{Stage, StoreError};
+use crate::role::warn_of_missing_timeouts;
 use crate::schema::Schema;
+use crate::source::{ConnectionSource, Guard};
 use crate::statements::Statements;
+use crate::table::{Profile, Table};
+use sqlx::PgConnection;
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{Connection as _, PgConnection};
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 /// The most time that one attempt to connect may take.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// How long a connection may have been idle and still be taken for alive.
+const IDLE_MAX: Duration = Duration::from_secs(5);
 
 /// The first server version with `client_connection_check_interval`.
 const SERVER_VERSION_MIN: u32 = 140_000;
@@ -32,45 +39,84 @@ pub struct Store {
 }
 
 pub(crate) struct Shared {
-    options: PgConnectOptions,
-    schema: Schema,
+    source: Arc<dyn ConnectionSource>,
+    table: Table,
     pub(crate) statements: Statements,
     slots: Arc<Semaphore>,
     idle: Mutex<Vec<Session>>,
+    /// Whether the role's settings have been looked at, which is done once.
+    role_is_known: AtomicBool,
 }
 
 /// A socket and what sqlx believes about it.
 pub(crate) struct Session {
     pub(crate) pg: PgConnection,
+    // After the connection, so that it is dropped after it.
+    _guard: Option<Guard>,
     /// Whether sqlx has been told, once and for ever, that the connection is inside a transaction.
     pub(crate) entered: bool,
     /// Whether the session's own defaults are set for statements outside a transaction of ours.
     pub(crate) runs_statements: bool,
+    /// The statements that the session knows by name.
+    pub(crate) prepared: Vec<&'static str>,
+    /// By the wall clock, which goes on while the environment is frozen.
+    pub(crate) kept_at: SystemTime,
 }
 
 impl Store {
-    /// Describes the inbox in `schema` of the database that `options` name, used through at most
+    /// Describes the inbox in `table` of the database that `options` name, used through at most
     /// `connections` connections at once.
-    pub fn new(options: PgConnectOptions, schema: Schema, connections: NonZeroUsize) -> Self {
-        let statements = Statements::new(&schema);
+    pub fn new(
+        options: PgConnectOptions,
+        table: impl Into<Table>,
+        connections: NonZeroUsize,
+    ) -> Self {
+        Self::with_source(Arc::new(options), table, connections)
+    }
+
+    /// As [`Store::new`], with connections that `source` opens.
+    pub fn with_source(
+        source: Arc<dyn ConnectionSource>,
+        table: impl Into<Table>,
+        connections: NonZeroUsize,
+    ) -> Self {
+        let table = table.into();
+        let statements = Statements::new(&table);
         let slots = Arc::new(Semaphore::new(
             connections.get().min(Semaphore::MAX_PERMITS),
         ));
         let idle = Mutex::new(Vec::new());
         Self {
             shared: Arc::new(Shared {
-                options,
-                schema,
+                source,
+                table,
                 statements,
                 slots,
                 idle,
+                role_is_known: AtomicBool::new(false),
             }),
         }
     }
 
     /// The schema of the tables.
     pub fn schema(&self) -> &Schema {
-        &self.shared.schema
+        &self.shared.table.schema
+    }
+
+    /// The consumer's table.
+    pub fn table(&self) -> &Table {
+        &self.shared.table
+    }
+
+    /// Closes the kept connections, and has the source forget what it knows by heart. Connections that
+    /// are in use stay open; new ones are opened when they are needed.
+    ///
+    /// For the moment before a snapshot of the process is taken, after which every copy of it would hold
+    /// the same sockets.
+    pub fn forget_connections(&self) {
+        let kept = std::mem::take(&mut *self.shared.idle());
+        drop(kept);
+        self.shared.source.forget();
     }
 
     /// Waits for the right to hold one connection. Whoever waits must hold no other slot, or two
@@ -96,10 +142,10 @@ impl Store {
 }
 
 impl fmt::Debug for Store {
-    // Written by hand: the options hold the password.
+    // Written by hand: the source may hold the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store")
-            .field("schema", &self.shared.schema)
+            .field("table", &self.shared.table)
             .finish_non_exhaustive()
     }
 }
@@ -138,24 +184,36 @@ impl Slot {
     /// Cancel safe: a dropped attempt closes its socket.
     ///
     /// # Errors
-    /// [`StoreError`] of stage [`Stage::Connect`] where there is no connection in time, or the
+    /// [`StoreError`] of stage [`Stage::Connect`] where the source has no connection in time, or the
     /// server is older than PostgreSQL 14.
     pub async fn fresh_connection(&self, until: Instant) -> Result<Connection, StoreError> {
         self.shared.make_room();
         let until = until.min(Instant::now() + CONNECT_MAX);
-        let pg = timeout_at(until, PgConnection::connect_with(&self.shared.options))
+        let opened = timeout_at(until, self.shared.source.connect(until))
             .await
             .map_err(|_| StoreError::no_answer(Stage::Connect))?
-            .map_err(|error| StoreError::new(Stage::Connect, error))?;
+            .map_err(StoreError::no_connection)?;
+        let (mut pg, guard) = opened.into_parts();
         if let Some(version) = pg.server_version_num().filter(|v| *v < SERVER_VERSION_MIN) {
             let text = format!("the server is version {version}, PostgreSQL 14 or later is needed");
             return Err(StoreError::setup(Stage::Connect, text));
         }
+        if self.shared.table.profile == Profile::Pooled
+            && !self.shared.role_is_known.swap(true, Ordering::Relaxed)
+        {
+            timeout_at(until, warn_of_missing_timeouts(&mut pg))
+                .await
+                .map_err(|_| StoreError::no_answer(Stage::Connect))?
+                .map_err(|error| StoreError::new(Stage::Connect, error))?;
+        }
         Ok(self.wrap(
             Session {
                 pg,
+                _guard: guard,
                 entered: false,
                 runs_statements: false,
+                prepared: Vec::new(),
+                kept_at: SystemTime::now(),
             },
             false,
         ))
@@ -171,6 +229,10 @@ impl Slot {
 }
 
 impl Shared {
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
     fn idle(&self) -> MutexGuard<'_, Vec<Session>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,8 +260,20 @@ impl Connection {
         self.reused
     }
 
+    /// Whether so much time has passed since it was last used that it may be dead.
+    pub(crate) fn has_idled(&self) -> bool {
+        // A clock that was set back tells nothing.
+        self.reused
+            && self
+                .session
+                .kept_at
+                .elapsed()
+                .is_ok_and(|idle| idle > IDLE_MAX)
+    }
+
     /// Gives it back for the next use.
-    pub fn keep(self) {
+    pub fn keep(mut self) {
+        self.session.kept_at = SystemTime::now();
         self.shared.idle().push(self.session);
     }
 }

@@ -1,5 +1,9 @@
 //! What went wrong is told by SQLSTATE and stage, never by text: texts are localised and change.
 
+use crate::layout;
+use crate::source::SourceError;
+use sqlx::error::DatabaseError;
+use std::borrow::Cow;
 use std::error::Error;
 use std::{fmt, io};
 
@@ -45,7 +49,8 @@ pub enum Class {
 pub struct StoreError {
     stage: Stage,
     class: Class,
-    source: sqlx::Error,
+    // sqlx's, except where a source of connections has one of its own.
+    source: Box<dyn Error + Send + Sync>,
 }
 
 impl StoreError {
@@ -53,7 +58,15 @@ impl StoreError {
         Self {
             stage,
             class: class_of(stage, &source),
-            source,
+            source: Box::new(source),
+        }
+    }
+
+    pub(crate) fn no_connection(error: SourceError) -> Self {
+        Self {
+            stage: Stage::Connect,
+            class: error.class(),
+            source: error.into_cause(),
         }
     }
 
@@ -66,7 +79,7 @@ impl StoreError {
         Self {
             stage,
             class: Class::Connection,
-            source: sqlx::Error::Io(source),
+            source: Box::new(sqlx::Error::Io(source)),
         }
     }
 
@@ -76,7 +89,7 @@ impl StoreError {
         Self {
             stage,
             class: Class::Busy,
-            source,
+            source: Box::new(source),
         }
     }
 
@@ -84,7 +97,7 @@ impl StoreError {
         Self {
             stage,
             class: Class::Setup,
-            source: sqlx::Error::Protocol(text),
+            source: Box::new(sqlx::Error::Protocol(text)),
         }
     }
 
@@ -100,7 +113,19 @@ impl StoreError {
 
     /// The server's SQLSTATE, where the server answered.
     pub fn sqlstate(&self) -> Option<String> {
-        sqlstate(&self.source)
+        self.answer()?.code().map(Cow::into_owned)
+    }
+
+    fn answer(&self) -> Option<&dyn DatabaseError> {
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.source);
+        while let Some(error) = cause {
+            let driver = error.downcast_ref::<sqlx::Error>();
+            if let Some(answer) = driver.and_then(sqlx::Error::as_database_error) {
+                return Some(answer);
+            }
+            cause = error.source();
+        }
+        None
     }
 }
 
@@ -117,6 +142,9 @@ impl fmt::Display for StoreError {
                 "the inbox cannot be used: run the migrations, check the schema's name and grant \
                  the role USAGE on the schema and SELECT, INSERT and DELETE on its inbox table",
             );
+        }
+        if let Some(fix) = self.answer().and_then(|answer| fix(self.stage, answer)) {
+            return f.write_str(fix);
         }
         f.write_str(match self.stage {
             Stage::Connect => "no connection to the database",
@@ -135,7 +163,36 @@ impl fmt::Display for StoreError {
 
 impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.source)
+        Some(&*self.source)
+    }
+}
+
+/// invalid_sql_statement_name.
+const UNKNOWN_STATEMENT: &str = "26000";
+/// duplicate_prepared_statement.
+const STATEMENT_EXISTS: &str = "42P05";
+
+/// The text where the SQLSTATE tells what to do.
+fn fix(stage: Stage, answer: &dyn DatabaseError) -> Option<&'static str> {
+    match (stage, answer.code()?.as_ref()) {
+        (Stage::Connect, "08P01" | "0A000") => Some(
+            "the server refuses options at start-up, as RDS Proxy and PgBouncer do; set \
+             LAMBDA_INBOX_DB_POOLED=on, or the builder's profile to Pooled",
+        ),
+        (Stage::Begin | Stage::Claim | Stage::Statement, UNKNOWN_STATEMENT | STATEMENT_EXISTS) => {
+            Some(
+                "the session is not the one that was prepared; behind RDS Proxy or PgBouncer set \
+             LAMBDA_INBOX_DB_POOLED=on, or the builder's profile to Pooled",
+            )
+        }
+        // check_violation, which a missing partition is too.
+        (Stage::Claim | Stage::Statement, "23514") if answer.table() == Some(layout::TABLE) => {
+            Some(
+                "there is no partition for the message's send time; run the prune or the migrate \
+                 function, which create the partitions of the next days",
+            )
+        }
+        _ => None,
     }
 }
 
@@ -147,7 +204,7 @@ pub fn sqlstate(error: &sqlx::Error) -> Option<String> {
         .map(|code| code.into_owned())
 }
 
-fn class_of(stage: Stage, error: &sqlx::Error) -> Class {
+pub(crate) fn class_of(stage: Stage, error: &sqlx::Error) -> Class {
     let Some(code) = sqlstate(error) else {
         return if is_of_the_connection(error) {
             Class::Connection
@@ -156,9 +213,15 @@ fn class_of(stage: Stage, error: &sqlx::Error) -> Class {
         };
     };
     match (stage, code.as_str()) {
-        (Stage::Claim | Stage::Statement, "55P03") => Class::Busy,
+        (Stage::Begin | Stage::Claim | Stage::Statement, "55P03") => Class::Busy,
         (_, "40001" | "40P01") => Class::Conflict,
         (_, "42P01" | "42703" | "42501" | "3F000") => Class::Setup,
+        // A prepared claim that a handler's DEALLOCATE dropped, or that a migration has outdated: a new
+        // session prepares it anew.
+        (Stage::Claim, "0A000") => Class::Connection,
+        (Stage::Begin | Stage::Claim | Stage::Statement, UNKNOWN_STATEMENT | STATEMENT_EXISTS) => {
+            Class::Connection
+        }
         // 57014 is the statement timeout, 25006 a reader after a failover, 25P02 and 25P03 a session
         // that is not in the state we left it in, 55000 a server that is not accepting writes yet.
         (_, "57014" | "25006" | "25P02" | "25P03" | "25001" | "55000") => Class::Connection,

@@ -6,8 +6,14 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr};
 
 /// Forward only. A number that has been released never changes.
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &[(1, "inbox", include_str!("../migrations/0001_inbox.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "inbox", include_str!("../migrations/0001_inbox.sql")),
+    (
+        2,
+        "inbox failure",
+        include_str!("../migrations/0002_inbox_failure.sql"),
+    ),
+];
 
 /// What a migration did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

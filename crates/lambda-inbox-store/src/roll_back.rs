@@ -24,7 +24,7 @@ impl Transaction {
     ///
     /// # Errors
     /// [`StoreError`] of stage [`Stage::RollBack`]; the connection is closed, which rolls back too.
-    pub async fn roll_back(mut self, until: Instant) -> Result<Connection, StoreError> {
+    pub(crate) async fn roll_back(mut self, until: Instant) -> Result<Connection, StoreError> {
         let sent = sqlx::raw_sql("ROLLBACK").execute(&mut self.connection.session.pg);
         match timeout_at(until, sent).await {
             Ok(Ok(_)) => Ok(self.connection),

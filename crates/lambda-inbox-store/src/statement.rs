@@ -1,15 +1,14 @@
 //! The whole consumer is one SQL statement over the fresh messages. Claim and effect go out together as
 //! one statement, which is its own transaction: one round trip a batch, and nothing to settle.
 
-use crate::begin::milliseconds;
+use crate::begin::{BEGIN, milliseconds};
 use crate::claim::{Entry, Failure};
-use crate::claim_many::{Columns, Part, RowClaim, Rows};
+use crate::claim_many::{Columns, Part, RowClaim, Rows, sorted};
 use crate::connection::Connection;
 use crate::error::{Class, Stage, StoreError};
-use crate::key::Key;
-use crate::schema::Schema;
 use crate::statements::composed;
-use sqlx::SqlStr;
+use crate::table::{Profile, Table};
+use sqlx::{AssertSqlSafe, SqlSafeStr, SqlStr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -26,25 +25,25 @@ pub struct Statement {
 
 /// One message as the relation `fresh` shows it.
 #[derive(Clone, Debug)]
-pub struct FreshRow {
+pub struct FreshRow<'a> {
     /// The row to be claimed.
-    pub entry: Arc<Entry>,
+    pub entry: &'a Arc<Entry>,
     /// The body, which must be JSON that `jsonb` takes.
-    pub body: String,
+    pub body: &'a str,
     /// `receive_count`.
     pub receive_count: i32,
     /// `group_id`.
-    pub group_id: Option<String>,
+    pub group_id: Option<&'a str>,
 }
 
 impl Statement {
-    /// Composes `sql` with the claim in `schema`. It is one INSERT, UPDATE or DELETE that reads the
+    /// Composes `sql` with the claim in `table`. It is one INSERT, UPDATE or DELETE that reads the
     /// relation `fresh`: `position`, `message_id` (the SQS MessageId), `source` and `key` (the
     /// inbox key), `body jsonb`, `sent_at`, `receive_count`, `group_id`.
     ///
     /// # Errors
     /// [`StatementError`] where it is none of these, or more than one statement.
-    pub fn new(sql: &str, schema: &Schema) -> Result<Self, StatementError> {
+    pub fn new(sql: &str, table: &Table) -> Result<Self, StatementError> {
         let sql = sql.trim().trim_end_matches(';').trim_end();
         let verb = sql.split_whitespace().next().unwrap_or_default();
         if !["INSERT", "UPDATE", "DELETE"]
@@ -56,9 +55,9 @@ impl Statement {
         if sql.contains(';') {
             return Err(StatementError::Several);
         }
-        Ok(Self {
-            sql: composed(schema, sql),
-        })
+        // Of the parts that vary, the schema's name is checked and quoted, and the statement is the user's.
+        let sql = AssertSqlSafe(composed(table, sql)).into_sql_str();
+        Ok(Self { sql })
     }
 }
 
@@ -79,8 +78,8 @@ pub enum StatementError {
 
 impl Connection {
     /// Claims the rows and runs the statement over those that were won. When this returns, both are
-    /// durable. One round trip; one more on a connection's first use, and where rows committed while
-    /// the claim waited for them.
+    /// durable. One round trip, four behind a pooler; one more on a connection's first use, and where rows
+    /// committed while the claim waited for them.
     ///
     /// # Errors
     /// [`Failure`] with stage [`Stage::Statement`]: nothing is stored, unless its class is
@@ -88,7 +87,7 @@ impl Connection {
     pub async fn run_statement(
         mut self,
         statement: &Statement,
-        rows: &[FreshRow],
+        rows: &[FreshRow<'_>],
         wait: Duration,
         until: Instant,
     ) -> Result<(Vec<RowClaim>, Connection), Box<Failure>> {
@@ -96,7 +95,7 @@ impl Connection {
         if let Err(error) = self.prepare_session(until).await {
             return failed(error, None);
         }
-        match timeout_at(until, self.send_statement(statement, rows, wait)).await {
+        match timeout_at(until, self.send(statement, rows, wait)).await {
             Ok(Ok(claims)) => Ok((claims, self)),
             Ok(Err(error)) if error.class() == Class::Connection => failed(error, None),
             Ok(Err(error)) => failed(error, Some(self)),
@@ -106,7 +105,7 @@ impl Connection {
 
     /// The statement's own transaction takes its properties from the session.
     async fn prepare_session(&mut self, until: Instant) -> Result<(), StoreError> {
-        if self.session.runs_statements {
+        if self.session.runs_statements || self.is_pooled() {
             return Ok(());
         }
         let sql = format!(
@@ -124,55 +123,77 @@ impl Connection {
         Ok(())
     }
 
+    fn is_pooled(&self) -> bool {
+        self.shared.table().profile == Profile::Pooled
+    }
+
+    /// Behind a pooler there is no session to set or to prepare in, so the statement needs a transaction of
+    /// its own to be in one place for the round trips that it then takes.
+    async fn send(
+        &mut self,
+        statement: &Statement,
+        rows: &[FreshRow<'_>],
+        wait: Duration,
+    ) -> Result<Vec<RowClaim>, StoreError> {
+        if !self.is_pooled() {
+            return self.send_statement(statement, rows, wait).await;
+        }
+        let failed = |stage| move |error| StoreError::new(stage, error);
+        let begun = self.rows(BEGIN.to_owned()).await;
+        begun.map_err(failed(Stage::Begin))?;
+        let claims = self.send_statement(statement, rows, wait).await;
+        match &claims {
+            Ok(_) => {
+                let committed = self.rows("COMMIT".to_owned()).await;
+                committed.map_err(failed(Stage::Statement))?;
+            }
+            Err(error) if error.class() == Class::Connection => {}
+            Err(_) => {
+                let undone = self.rows("ROLLBACK".to_owned()).await;
+                undone.map_err(failed(Stage::RollBack))?;
+            }
+        }
+        claims
+    }
+
     async fn send_statement(
         &mut self,
         statement: &Statement,
-        rows: &[FreshRow],
+        rows: &[FreshRow<'_>],
         wait: Duration,
     ) -> Result<Vec<RowClaim>, StoreError> {
-        let mut order: Vec<usize> = (0..rows.len()).collect();
-        order.sort_by(|a, b| key_of(rows, *a).cmp(&key_of(rows, *b)));
-        let sorted: Vec<&FreshRow> = order.iter().filter_map(|index| rows.get(*index)).collect();
-        let columns = Columns::new(sorted.iter().map(|row| &row.entry));
+        let order = sorted(rows.iter().map(|row| row.entry), self.shared.table().layout);
+        let sorted: Vec<&FreshRow<'_>> =
+            order.iter().filter_map(|index| rows.get(*index)).collect();
+        let columns = Columns::new(sorted.iter().map(|row| row.entry));
         let consumer = rows.first().map(|row| row.entry.consumer.as_str());
-        let transports: Vec<&str> = sorted
-            .iter()
-            .map(|row| row.entry.transport_message_id.as_str())
-            .collect();
+        let groups = sorted.iter().any(|row| row.group_id.is_some());
+        let groups: Option<Vec<_>> =
+            groups.then(|| sorted.iter().map(|row| row.group_id).collect());
         let found = sqlx::query(statement.sql.clone())
+            .persistent(!self.is_pooled())
             .bind(consumer)
             .bind(milliseconds(wait).to_string())
-            .bind(i32::try_from(rows.len()).unwrap_or(i32::MAX))
+            .bind(i64::try_from(rows.len()).unwrap_or(i64::MAX))
             .bind(columns.sources)
             .bind(columns.message_ids)
             .bind(columns.sent_at)
             .bind(columns.statuses)
             .bind(columns.fingerprints)
             .bind(columns.transports)
-            .bind(transports)
-            .bind(
-                sorted
-                    .iter()
-                    .map(|row| row.body.as_str())
-                    .collect::<Vec<_>>(),
-            )
+            .bind(sorted.iter().map(|row| row.body).collect::<Vec<_>>())
             .bind(
                 sorted
                     .iter()
                     .map(|row| row.receive_count)
                     .collect::<Vec<_>>(),
             )
-            .bind(
-                sorted
-                    .iter()
-                    .map(|row| row.group_id.as_deref())
-                    .collect::<Vec<_>>(),
-            )
+            .bind(groups)
             .fetch_all(&mut self.session.pg)
             .await
             .map_err(|error| StoreError::new(Stage::Statement, error))?;
-        let part = Part::read(&found).map_err(|error| StoreError::new(Stage::Statement, error))?;
-        let entries: Vec<Arc<Entry>> = rows.iter().map(|row| Arc::clone(&row.entry)).collect();
+        let part = Part::read(&found)?;
+        let entries: Vec<Arc<Entry>> = rows.iter().map(|row| Arc::clone(row.entry)).collect();
         let mut claims = Rows(vec![None; rows.len()]);
         part.apply(&entries, &order, &mut claims);
         self.read_rest(&entries, &mut claims).await?;
@@ -183,8 +204,4 @@ impl Connection {
             .map(|row| row.unwrap_or(RowClaim::Busy))
             .collect())
     }
-}
-
-fn key_of(rows: &[FreshRow], index: usize) -> Option<&Key> {
-    rows.get(index).map(|row| &row.entry.key)
 }

@@ -3,9 +3,11 @@
 //! at all is what nobody must get.
 
 use crate::begin::Limits;
-use crate::claim::Ticket;
+use crate::claim::{Ticket, epoch_milliseconds};
 use crate::connection::Slot;
 use crate::error::{Stage, StoreError};
+use crate::literal::Arguments;
+use sqlx::AssertSqlSafe;
 use tokio::time::timeout_at;
 
 /// A claim that may have been committed by someone other than [`Claim::settle`].
@@ -36,19 +38,24 @@ impl Withdrawal {
                 transaction_id,
             } = &self.ticket;
             let consumer = entries.first().map(|entry| entry.consumer.as_str());
-            let sources: Vec<&str> = entries.iter().map(|entry| entry.key.source()).collect();
-            let ids: Vec<&str> = entries.iter().map(|entry| entry.key.message_id()).collect();
-            let shared = &transaction.connection.shared;
-            let pg = &mut transaction.connection.session.pg;
-            let deleted = sqlx::query(shared.statements.withdraw())
-                .bind(consumer)
-                .bind(sources)
-                .bind(ids)
-                .bind(transaction_id.0.to_string())
-                .execute(&mut *pg)
+            let keys = || entries.iter().map(|entry| &entry.key);
+            let arguments = Arguments::default()
+                .text(consumer)
+                .texts(keys().map(|key| Some(key.source())))
+                .texts(keys().map(|key| Some(key.message_id())))
+                .numbers(
+                    entries
+                        .iter()
+                        .map(|entry| entry.sent_at.and_then(epoch_milliseconds)),
+                )
+                .text(Some(&transaction_id.0.to_string()));
+            let connection = &mut transaction.connection;
+            let sql = connection.shared.statements.withdraw.with(&arguments);
+            let sql = AssertSqlSafe(format!("{sql}; COMMIT"));
+            let deleted = sqlx::raw_sql(sql)
+                .execute(&mut connection.session.pg)
                 .await?
                 .rows_affected();
-            sqlx::raw_sql("COMMIT").execute(pg).await?;
             Ok(deleted > 0)
         })
         .await

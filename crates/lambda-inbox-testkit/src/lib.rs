@@ -8,6 +8,7 @@
 //! | [`consumer`] | what the poller invokes |
 //! | [`postgres`] | the database, a fresh one for every test |
 //! | [`proxy`] | the network to it, with its delays and failures |
+//! | [`tls`] | the certificate authority of a private network |
 //!
 //! Everything listens on 127.0.0.1 only, and nothing needs Docker or an AWS account.
 
@@ -17,3 +18,4 @@ pub mod postgres;
 pub mod proxy;
 pub mod queue;
 pub mod runtime;
+pub mod tls;

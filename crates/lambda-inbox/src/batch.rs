@@ -2,6 +2,7 @@
 
 use crate::deadline::Deadline;
 use crate::error::{InboxError, Outage};
+use crate::failure_log;
 use crate::inbox::{OutagePolicy, Settings};
 use crate::metrics;
 use crate::outcome::{Mark, Outcome, Report, Verdict};
@@ -9,7 +10,7 @@ use crate::plan::{Identity, Job, Lane, Plan, lanes};
 use crate::response::{Answer, response};
 use crate::scope::{Link, NoConnection, Run};
 use aws_lambda_events::sqs::SqsBatchResponse;
-use lambda_inbox_store::Consumer;
+use lambda_inbox_store::{Consumer, FailedMessage};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +25,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) deadline: Deadline,
     pub(crate) fifo: bool,
     identities: Vec<Identity>,
-    lanes: Mutex<VecDeque<Lane>>,
+    open: Mutex<Open>,
     verdicts: Mutex<Vec<Option<Verdict>>>,
 }
 
@@ -36,7 +37,10 @@ impl<'a> Batch<'a> {
             deadline,
             fifo: plan.fifo,
             identities: plan.identities,
-            lanes: Mutex::new(plan.lanes),
+            open: Mutex::new(Open {
+                jobs: plan.jobs,
+                lanes: VecDeque::new(),
+            }),
             verdicts: Mutex::new(verdicts),
         }
     }
@@ -45,6 +49,9 @@ impl<'a> Batch<'a> {
     pub(crate) async fn run(self, scope: &dyn Run) -> Result<SqsBatchResponse, InboxError> {
         let lost = scope.run(&self).await.err();
         self.record_untouched(lost);
+        if self.settings.failure_log {
+            failure_log::write(&self).await;
+        }
         self.finish()
     }
 
@@ -52,9 +59,8 @@ impl<'a> Batch<'a> {
     /// only, and holds none while it waits: two invocations of one environment cannot block each
     /// other. Empty where there is nothing to do or no time for it.
     pub(crate) async fn links(&self, wanted: usize) -> Vec<Link<'_>> {
-        let wanted = wanted
-            .min(self.settings.connections.get())
-            .min(self.lanes().len());
+        let wanted = wanted.min(self.settings.connections.get());
+        let wanted = wanted.min(self.open().count_lanes(wanted));
         if wanted == 0 || !self.deadline.may_start() {
             return Vec::new();
         }
@@ -71,8 +77,8 @@ impl<'a> Batch<'a> {
 
     /// Takes all records, in the order of arrival.
     pub(crate) fn take_jobs(&self) -> Vec<Job> {
-        let lanes = std::mem::take(&mut *self.lanes());
-        let mut jobs: Vec<Job> = lanes.into_iter().flat_map(|lane| lane.jobs).collect();
+        let Open { mut jobs, lanes } = std::mem::take(&mut *self.open());
+        jobs.extend(lanes.into_iter().flat_map(|lane| lane.jobs));
         jobs.sort_by_key(|job| job.position);
         jobs
     }
@@ -80,15 +86,15 @@ impl<'a> Batch<'a> {
     /// Gives records back that have no verdict yet.
     pub(crate) fn put_jobs(&self, mut jobs: Vec<Job>) {
         jobs.sort_by_key(|job| job.position);
-        *self.lanes() = lanes(jobs);
+        self.open().jobs = jobs;
     }
 
     pub(crate) fn next_lane(&self) -> Option<Lane> {
-        self.lanes().pop_front()
+        self.open().lanes().pop_front()
     }
 
-    fn lanes(&self) -> std::sync::MutexGuard<'_, VecDeque<Lane>> {
-        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> std::sync::MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a verdict down and tells everyone who wants to know.
@@ -102,8 +108,8 @@ impl<'a> Batch<'a> {
             let report = Report {
                 consumer: settings.consumer.clone(),
                 position,
-                message_id: identity.message_id.clone(),
-                key: identity.key.clone(),
+                message_id: identity.message_id.as_deref().map(str::to_owned),
+                key: identity.entry.as_ref().map(|entry| entry.key.clone()),
                 outcome: verdict.outcome,
                 reason: verdict.reason.as_deref().map(str::to_owned),
             };
@@ -115,6 +121,15 @@ impl<'a> Batch<'a> {
         if let Some(place) = verdicts.get_mut(position) {
             *place = Some(verdict);
         }
+    }
+
+    /// What the failure log is to say.
+    pub(crate) fn failed(&self) -> Vec<FailedMessage> {
+        let verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        let pairs = self.identities.iter().zip(verdicts.iter());
+        pairs
+            .filter_map(|(identity, verdict)| failure_log::row(identity, verdict.as_ref()?))
+            .collect()
     }
 
     fn finish(self) -> Result<SqsBatchResponse, InboxError> {
@@ -156,8 +171,8 @@ impl<'a> Batch<'a> {
             .zip(&verdicts)
             .map(|(identity, verdict)| Answer {
                 message_id: identity.message_id.as_deref(),
-                key: identity.key.as_ref(),
-                fingerprint: identity.fingerprint.as_ref(),
+                key: identity.entry.as_ref().map(|entry| &entry.key),
+                fingerprint: identity.entry.as_ref().map(|entry| &entry.fingerprint),
                 verdict,
             })
             .collect();
@@ -177,6 +192,30 @@ impl<'a> Batch<'a> {
                 self.record(job.position, job.work.err().unwrap_or(untouched));
             }
         }
+    }
+}
+
+/// The records without a verdict, in the order of arrival until somebody asks for their lanes.
+#[derive(Default)]
+struct Open {
+    jobs: Vec<Job>,
+    lanes: VecDeque<Lane>,
+}
+
+impl Open {
+    /// How many lanes there are, as far as `wanted`.
+    fn count_lanes(&mut self, wanted: usize) -> usize {
+        match wanted {
+            1 if !self.jobs.is_empty() => 1,
+            _ => self.lanes().len(),
+        }
+    }
+
+    fn lanes(&mut self) -> &mut VecDeque<Lane> {
+        if !self.jobs.is_empty() {
+            self.lanes.extend(lanes(std::mem::take(&mut self.jobs)));
+        }
+        &mut self.lanes
     }
 }
 

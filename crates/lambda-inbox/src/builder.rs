@@ -7,8 +7,8 @@ use crate::inbox::{
 };
 use crate::key::{KeyError, KeyStrategy, StrategyError};
 use crate::outcome::Report;
-use lambda_inbox_store::{Consumer, Schema, Store};
-use sqlx::postgres::PgConnectOptions;
+use crate::snapstart;
+use lambda_inbox_store::{ConnectionSource, Consumer, Layout, Profile, Schema, Store, Table};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use std::time::Duration;
 /// Builds an [`Inbox`]. Every setting has a default that is safe on a standard queue.
 pub struct InboxBuilder {
     consumer: String,
-    options: PgConnectOptions,
-    schema: Schema,
+    source: Arc<dyn ConnectionSource>,
+    table: Table,
     connections: usize,
     key: KeyStrategy,
     scope: Scope,
@@ -32,14 +32,15 @@ pub struct InboxBuilder {
     outage: OutagePolicy,
     mismatch: MismatchPolicy,
     hook: Option<OutcomeHook>,
+    failure_log: bool,
 }
 
 impl InboxBuilder {
-    pub(crate) fn new(consumer: String, options: PgConnectOptions) -> Self {
+    pub(crate) fn new(consumer: String, source: Arc<dyn ConnectionSource>) -> Self {
         Self {
             consumer,
-            options,
-            schema: Schema::default(),
+            source,
+            table: Table::default(),
             connections: 1,
             key: KeyStrategy::default(),
             scope: Scope::default(),
@@ -53,13 +54,33 @@ impl InboxBuilder {
             outage: OutagePolicy::default(),
             mismatch: MismatchPolicy::default(),
             hook: None,
+            failure_log: false,
         }
     }
 
     /// The schema of the inbox table; `lambda_inbox` by default.
     #[must_use]
     pub fn schema(mut self, schema: Schema) -> Self {
-        self.schema = schema;
+        self.table.schema = schema;
+        self
+    }
+
+    /// The order of the inbox table; by key by default. [`Layout::TimeOrdered`] is for inboxes of many
+    /// million keys: its table is made by `migrate` on demand, it takes keys by
+    /// [`MessageId`](crate::key::MessageId) only, and refuses records of FIFO queues and records without a
+    /// send time. Changing it while messages are in flight lets each of them run once more.
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.table.layout = layout;
+        self
+    }
+
+    /// What stands between the function and the server; nothing by default. Behind RDS Proxy or
+    /// PgBouncer in transaction mode it must be [`Profile::Pooled`]: see "Connecting" in the guide for
+    /// the role's timeouts, and keep handlers to `sqlx::query(..).persistent(false)`.
+    #[must_use]
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.table.profile = profile;
         self
     }
 
@@ -169,6 +190,15 @@ impl InboxBuilder {
         self
     }
 
+    /// Whether what fails is also written to the table `inbox_failure`, after the batch is done; off by
+    /// default. It takes a fifth of a second at most and never changes an outcome. An error's text is
+    /// written as it is: where it may quote what is private, leave it off.
+    #[must_use]
+    pub fn failure_log(mut self, failure_log: bool) -> Self {
+        self.failure_log = failure_log;
+        self
+    }
+
     /// Checks the settings. Does not connect.
     ///
     /// # Errors
@@ -186,6 +216,9 @@ impl InboxBuilder {
             });
         }
         self.key.check().map_err(BuildError::Key)?;
+        if self.table.layout == Layout::TimeOrdered && !self.key.has_a_send_time() {
+            return Err(BuildError::Layout);
+        }
         let mut envelopes = self.envelopes;
         if let Some(envelope) = self.key.envelope()
             && !envelopes.contains(&envelope)
@@ -194,7 +227,7 @@ impl InboxBuilder {
         }
         let settings = Settings {
             consumer,
-            store: Store::new(self.options, self.schema, connections),
+            store: Store::with_source(self.source, self.table, connections),
             connections,
             key: self.key,
             scope: self.scope,
@@ -210,19 +243,20 @@ impl InboxBuilder {
             outage: self.outage,
             mismatch: self.mismatch,
             hook: self.hook,
+            failure_log: self.failure_log,
         };
-        Ok(Inbox {
-            settings: Arc::new(settings),
-        })
+        let settings = Arc::new(settings);
+        snapstart::register(&settings);
+        Ok(Inbox { settings })
     }
 }
 
 impl fmt::Debug for InboxBuilder {
-    // Written by hand: the options hold the password.
+    // Written by hand: the source may hold the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InboxBuilder")
             .field("consumer", &self.consumer)
-            .field("schema", &self.schema)
+            .field("table", &self.table)
             .field("connections", &self.connections)
             .field("key", &self.key)
             .finish_non_exhaustive()
@@ -239,6 +273,12 @@ pub enum BuildError {
     /// The key strategy.
     #[error("the key strategy cannot work")]
     Key(#[source] StrategyError),
+    /// The key can come with two send times, which would be two rows of a time-ordered table.
+    #[error(
+        "the time-ordered layout takes keys by MessageId only: one key with two send times would run \
+         twice; take the keyed layout for this consumer"
+    )]
+    Layout,
     /// Zero connections.
     #[error("connections must be at least 1")]
     NoConnections,

@@ -2,12 +2,10 @@
 
 use crate::builder::{BuildError, InboxBuilder};
 use crate::inbox::{Inbox, MismatchPolicy, OutagePolicy, Scope};
-use lambda_inbox_store::SchemaError;
-use sqlx::postgres::PgConnectOptions;
-use std::str::FromStr;
+use lambda_inbox_rds::{SettingsError, Source};
+use lambda_inbox_store::{Layout, Profile, SchemaError};
 use std::time::Duration;
 
-const DATABASE_URL: &str = "DATABASE_URL";
 const SCHEMA: &str = "LAMBDA_INBOX_SCHEMA";
 const CONNECTIONS: &str = "LAMBDA_INBOX_CONNECTIONS";
 const CLAIM_WAIT: &str = "LAMBDA_INBOX_CLAIM_WAIT_MS";
@@ -16,13 +14,18 @@ const RESERVE: &str = "LAMBDA_INBOX_RESERVE_MS";
 const SCOPE: &str = "LAMBDA_INBOX_SCOPE";
 const OUTAGE: &str = "LAMBDA_INBOX_OUTAGE_POLICY";
 const MISMATCH: &str = "LAMBDA_INBOX_MISMATCH_POLICY";
+const FAILURE_LOG: &str = "LAMBDA_INBOX_FAILURE_LOG";
+const LAYOUT: &str = "LAMBDA_INBOX_LAYOUT";
 
 impl Inbox {
-    /// An inbox for `consumer`, configured by the environment: `DATABASE_URL`, and optionally
+    /// An inbox for `consumer`, configured by the environment: the database as
+    /// [`Source::from_env`] reads it, such as `DATABASE_URL`, and optionally
     /// `LAMBDA_INBOX_SCHEMA`, `LAMBDA_INBOX_CONNECTIONS`, `LAMBDA_INBOX_CLAIM_WAIT_MS`,
     /// `LAMBDA_INBOX_SETTLE_MARGIN_MS`, `LAMBDA_INBOX_RESERVE_MS`, `LAMBDA_INBOX_SCOPE` (`per-message`
     /// or `per-batch`), `LAMBDA_INBOX_OUTAGE_POLICY`
-    /// (`fail-invocation` or `report-each`) and `LAMBDA_INBOX_MISMATCH_POLICY` (`report` or `skip`).
+    /// (`fail-invocation` or `report-each`), `LAMBDA_INBOX_MISMATCH_POLICY` (`report` or `skip`)
+    /// `LAMBDA_INBOX_FAILURE_LOG` (`on` or `off`) and `LAMBDA_INBOX_LAYOUT` (`keyed` or
+    /// `time-ordered`).
     /// Never connects.
     ///
     /// # Errors
@@ -45,11 +48,13 @@ fn builder(
     read: impl Fn(&str) -> Option<String>,
 ) -> Result<InboxBuilder, EnvError> {
     let read = |name: &'static str| read(name).filter(|value| !value.is_empty());
-    let url = read(DATABASE_URL).ok_or(EnvError::NoDatabaseUrl)?;
-    // sqlx's error for a broken URL does not quote it, but what it says of the part after a password
-    // with a "#" or "/" in it is misleading.
-    let options = PgConnectOptions::from_str(&url).map_err(|_| EnvError::DatabaseUrl)?;
-    let mut builder = Inbox::builder(consumer, options);
+    let source = Source::from_variables(read)?;
+    let profile = if source.is_pooled() {
+        Profile::Pooled
+    } else {
+        Profile::Direct
+    };
+    let mut builder = Inbox::builder_with_source(consumer, source).profile(profile);
     if let Some(schema) = read(SCHEMA) {
         builder = builder.schema(schema.parse()?);
     }
@@ -86,6 +91,20 @@ fn builder(
             _ => return Err(invalid(MISMATCH, policy, "report or skip")),
         });
     }
+    if let Some(layout) = read(LAYOUT) {
+        builder = builder.layout(match layout.as_str() {
+            "keyed" => Layout::Keyed,
+            "time-ordered" => Layout::TimeOrdered,
+            _ => return Err(invalid(LAYOUT, layout, "keyed or time-ordered")),
+        });
+    }
+    if let Some(word) = read(FAILURE_LOG) {
+        builder = builder.failure_log(match word.as_str() {
+            "on" => true,
+            "off" => false,
+            _ => return Err(invalid(FAILURE_LOG, word, "on or off")),
+        });
+    }
     Ok(builder)
 }
 
@@ -114,15 +133,9 @@ fn invalid(name: &'static str, value: String, expected: &'static str) -> EnvErro
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvError {
-    /// The database is not named.
-    #[error("DATABASE_URL is not set; it looks like postgres://user:password@host:5432/database")]
-    NoDatabaseUrl,
-    /// The database's URL cannot be read. Its text is not repeated: it holds the password.
-    #[error(
-        "DATABASE_URL is not a URL like postgres://user:password@host:5432/database; write # / ? @ \
-         and % of the password as %23 %2F %3F %40 and %25"
-    )]
-    DatabaseUrl,
+    /// The database is not named, or not as it should be.
+    #[error(transparent)]
+    Database(#[from] SettingsError),
     /// A variable's value.
     #[error("{name} is {value:?}, expected {expected}")]
     Invalid {
@@ -168,6 +181,9 @@ mod tests {
             (SCOPE, "per-batch"),
             (OUTAGE, "report-each"),
             (MISMATCH, "skip"),
+            (FAILURE_LOG, "on"),
+            (LAYOUT, "time-ordered"),
+            ("LAMBDA_INBOX_DB_POOLED", "on"),
         ])
         .unwrap();
         let settings = &inbox.settings;
@@ -179,6 +195,9 @@ mod tests {
         assert_eq!(settings.scope, Scope::PerBatch);
         assert_eq!(settings.outage, OutagePolicy::ReportEach);
         assert_eq!(settings.mismatch, MismatchPolicy::Skip);
+        assert!(settings.failure_log);
+        assert_eq!(settings.store.table().layout, Layout::TimeOrdered);
+        assert_eq!(settings.store.table().profile, Profile::Pooled);
     }
 
     #[test]

@@ -131,13 +131,27 @@ impl HandlerError {
         &*self.source
     }
 
-    /// A serialisation failure or a deadlock: the one kind of handler error that a second run within
-    /// the same invocation mends.
-    pub(crate) fn is_conflict(&self) -> bool {
+    /// Whether a second run within the same invocation mends it: a serialisation failure, a deadlock, or
+    /// [statements that the session no longer knows](Self::is_of_the_session).
+    pub(crate) fn is_worth_another_run(&self) -> bool {
+        self.has_sqlstate(&["40001", "40P01"]) || self.is_of_the_session()
+    }
+
+    /// A prepared statement that the server has dropped, or whose result a migration has changed. sqlx
+    /// would run it again and again, so only a new session mends it.
+    pub(crate) fn is_of_the_session(&self) -> bool {
+        self.has_sqlstate(&["26000", "0A000"])
+    }
+
+    fn has_sqlstate(&self, codes: &[&str]) -> bool {
+        self.sqlstates().any(|code| codes.contains(&code.as_str()))
+    }
+
+    /// The server's codes in the error and its sources, outermost first.
+    pub(crate) fn sqlstates(&self) -> impl Iterator<Item = String> {
         sources(&*self.source)
             .filter_map(|error| error.downcast_ref::<sqlx::Error>())
             .filter_map(sqlstate)
-            .any(|code| code == "40001" || code == "40P01")
     }
 }
 

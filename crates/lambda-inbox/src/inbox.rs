@@ -11,7 +11,8 @@ use crate::outcome::Report;
 use crate::scope::{Bulk, PerMessage, StatementScope};
 use crate::service::InboxService;
 use aws_lambda_events::sqs::SqsMessage;
-use lambda_inbox_store::{Consumer, Statement, StatementError, Store};
+use lambda_inbox_rds::Source;
+use lambda_inbox_store::{ConnectionSource, Consumer, Statement, StatementError, Store};
 use serde::de::DeserializeOwned;
 use sqlx::postgres::PgConnectOptions;
 use std::fmt;
@@ -48,7 +49,7 @@ pub enum Scope {
     /// A transaction for each message, on up to as many connections as there are.
     #[default]
     PerMessage,
-    /// One transaction for the batch, on one connection: three round trips and the handlers' own. Where
+    /// One transaction for the batch, on one connection: two round trips and the handlers' own. Where
     /// anything fails it is rolled back, and the messages run by themselves: a handler then runs twice
     /// for a message, and its effects outside the transaction happen twice.
     PerBatch,
@@ -87,6 +88,7 @@ pub(crate) struct Settings {
     pub(crate) outage: OutagePolicy,
     pub(crate) mismatch: MismatchPolicy,
     pub(crate) hook: Option<OutcomeHook>,
+    pub(crate) failure_log: bool,
 }
 
 impl Inbox {
@@ -96,7 +98,16 @@ impl Inbox {
     /// `consumer` is the handler's stable, declared name and part of every key. Renaming it forgets
     /// what has been processed.
     pub fn builder(consumer: impl Into<String>, options: PgConnectOptions) -> InboxBuilder {
-        InboxBuilder::new(consumer.into(), options)
+        Self::builder_with_source(consumer, Source::from(options))
+    }
+
+    /// As [`Inbox::builder`], with connections that `source` opens: a [`Source`], whose password or token
+    /// changes, or one of your own.
+    pub fn builder_with_source(
+        consumer: impl Into<String>,
+        source: impl ConnectionSource,
+    ) -> InboxBuilder {
+        InboxBuilder::new(consumer.into(), Arc::new(source))
     }
 
     /// Takes a handler of JSON bodies.
@@ -168,7 +179,7 @@ impl Inbox {
     /// # Errors
     /// [`StatementError`] where it is not one INSERT, UPDATE or DELETE.
     pub fn statement(self, sql: &str) -> Result<InboxService, StatementError> {
-        let statement = Statement::new(sql, self.settings.store.schema())?;
+        let statement = Statement::new(sql, self.settings.store.table())?;
         Ok(InboxService::new(
             self.settings,
             StatementScope::new(statement),

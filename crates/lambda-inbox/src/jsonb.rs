@@ -8,7 +8,10 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// The innermost body, as text that `jsonb` takes.
-pub(crate) fn for_jsonb(record: &SqsMessage, content: &Content) -> Result<String, DecodeError> {
+pub(crate) fn for_jsonb<'a>(
+    record: &'a SqsMessage,
+    content: &'a Content,
+) -> Result<&'a str, DecodeError> {
     if content.offloaded.is_some() {
         return Err(DecodeError::Offloaded);
     }
@@ -27,7 +30,7 @@ pub(crate) fn for_jsonb(record: &SqsMessage, content: &Content) -> Result<String
     } else {
         serde_json::from_str::<IgnoredAny>(body).map_err(not_json)?;
     }
-    Ok(body.to_owned())
+    Ok(body)
 }
 
 fn has_nul(value: &Value) -> bool {

@@ -44,6 +44,7 @@ mod deadline;
 mod env;
 mod error;
 mod event;
+mod failure_log;
 mod handler;
 mod inbox;
 mod jsonb;
@@ -58,6 +59,7 @@ mod response;
 mod run;
 mod scope;
 mod service;
+mod snapstart;
 mod span;
 
 pub use body::{Decode, Json, Raw, Text};
@@ -73,7 +75,12 @@ pub use event::{EventError, InboxEvent};
 pub use handler::{BoxError, Handler, HandlerError};
 pub use inbox::{Inbox, MismatchPolicy, OutagePolicy, S3TestEvents, Scope};
 pub use key::{Key, KeyStrategy};
-pub use lambda_inbox_store::{Consumer, MigrateError, Migrated, Schema, SchemaError, migrate};
+pub use lambda_inbox_rds::{ConnectError, SettingsError, Source};
+pub use lambda_inbox_store::{Connecting, ConnectionSource, Opened, SourceError};
+pub use lambda_inbox_store::{
+    Consumer, Layout, MigrateError, Migrated, Profile, Schema, SchemaError, migrate,
+};
+pub use lambda_inbox_store::{LayoutError, Partitions, TimeOrdered, create_time_ordered};
 pub use message::Message;
 pub use outcome::{Outcome, Report};
 pub use record::DecodeError;

@@ -159,7 +159,7 @@ mod tests {
             sent_at: None,
             status: Status::Processed,
             fingerprint: Fingerprint::of_body(""),
-            transport_message_id: id.to_owned(),
+            transport_message_id: id.into(),
         };
         Message::new((), &entry, Arc::default(), Arc::default(), None)
     }

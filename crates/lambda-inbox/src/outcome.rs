@@ -87,6 +87,8 @@ pub struct Report {
 pub(crate) struct Verdict {
     pub(crate) outcome: Outcome,
     pub(crate) reason: Option<Cow<'static, str>>,
+    /// The server's code, where a statement failed.
+    pub(crate) sqlstate: Option<String>,
     pub(crate) mark: Mark,
 }
 
@@ -107,6 +109,7 @@ impl Verdict {
         Self {
             outcome: Outcome::Processed,
             reason: None,
+            sqlstate: None,
             mark: Mark::None,
         }
     }
@@ -122,6 +125,7 @@ impl Verdict {
         Self {
             outcome,
             reason: Some(reason.into()),
+            sqlstate: None,
             mark: Mark::None,
         }
     }
@@ -136,6 +140,10 @@ impl Verdict {
 
     pub(crate) fn marked(self, mark: Mark) -> Self {
         Self { mark, ..self }
+    }
+
+    pub(crate) fn with_sqlstate(self, sqlstate: Option<String>) -> Self {
+        Self { sqlstate, ..self }
     }
 
     pub(crate) fn is_outage(&self) -> bool {

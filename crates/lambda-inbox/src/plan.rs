@@ -15,7 +15,7 @@ use crate::outcome::{Mark, Outcome, Verdict};
 use crate::record::{DecodeError, Head, decode};
 use aws_lambda_events::sqs::SqsMessage;
 use futures_util::future::join_all;
-use lambda_inbox_store::{Entry, Fingerprint, Key, Status};
+use lambda_inbox_store::{Entry, Fingerprint, Key, Layout, Status};
 use serde_json::value::RawValue;
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -28,9 +28,11 @@ const FETCHES_MAX: usize = 8;
 
 /// What is told of a record, whatever becomes of it.
 pub(crate) struct Identity {
-    pub(crate) message_id: Option<String>,
-    pub(crate) key: Option<Key>,
-    pub(crate) fingerprint: Option<Fingerprint>,
+    pub(crate) message_id: Option<Arc<str>>,
+    /// `None` where it does not decode or has no key.
+    pub(crate) entry: Option<Arc<Entry>>,
+    /// How often SQS has handed it out. Known where the failure log asks for it; 1 otherwise.
+    pub(crate) receive_count: u32,
 }
 
 /// A record that has a key. Cloning is cheap: a batch that fails as a whole is run again.
@@ -47,7 +49,7 @@ pub(crate) struct Job {
     /// The message group, on FIFO queues only: a failure stops what stands behind it in its group.
     pub(crate) group: Option<Arc<str>>,
     /// The verdict is given already where the record does not decode or has no key.
-    pub(crate) work: Result<Box<Prepared>, Verdict>,
+    pub(crate) work: Result<Prepared, Verdict>,
 }
 
 pub(crate) struct Lane {
@@ -57,8 +59,9 @@ pub(crate) struct Lane {
 pub(crate) struct Plan {
     /// One for each record, by position.
     pub(crate) identities: Vec<Identity>,
-    pub(crate) lanes: VecDeque<Lane>,
-    pub(crate) queue_arn: Option<String>,
+    /// In the order of arrival.
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) queue_arn: Option<Arc<str>>,
     pub(crate) fifo: bool,
 }
 
@@ -69,52 +72,73 @@ impl Plan {
         deadline: &Deadline,
         records: &[&RawValue],
     ) -> Self {
+        let mut queue_arn = None;
         let (heads, decoded): (Vec<Head>, Vec<_>) = records
             .iter()
-            .map(|record| head_and_message(record))
+            .map(|record| head_and_message(record, &mut queue_arn))
             .unzip();
-        let fifo = heads.iter().any(Head::is_fifo);
-        let queue_arn = heads.iter().find_map(|head| head.queue_arn.clone());
-        // Nothing is waited for but bodies in S3, so only with a resolver is there anything to overlap.
-        let at_once = if settings.resolver.is_some() {
-            FETCHES_MAX
-        } else {
-            1
-        };
-        let mut pairs = heads.iter().zip(decoded);
+        let fifo = heads.iter().any(|head| head.fifo);
+        let receive_counts = receive_counts(settings, &decoded);
         let mut work = Vec::with_capacity(records.len());
-        while work.len() < records.len() {
-            let part = pairs.by_ref().take(at_once);
-            let prepared = part.map(|(head, message)| prepare(settings, deadline, head, message));
-            work.extend(join_all(prepared).await);
+        let mut preparing = heads
+            .iter()
+            .zip(decoded)
+            .map(|(head, message)| prepare(settings, deadline, head, message));
+        // Nothing is waited for but bodies in S3, so only with a resolver is there anything to overlap.
+        if settings.resolver.is_some() {
+            while work.len() < records.len() {
+                work.extend(join_all(preparing.by_ref().take(FETCHES_MAX)).await);
+            }
+        } else {
+            for prepared in preparing {
+                work.push(prepared.await);
+            }
         }
         let groups = groups(fifo, &heads);
         let identities = heads.into_iter().zip(&work).map(|(head, work)| Identity {
             message_id: head.message_id,
-            key: work
+            entry: work
                 .as_ref()
                 .ok()
-                .map(|prepared| prepared.entry.key.clone()),
-            fingerprint: work
-                .as_ref()
-                .ok()
-                .map(|prepared| prepared.entry.fingerprint.clone()),
+                .map(|prepared| Arc::clone(&prepared.entry)),
+            receive_count: 1,
         });
-        let identities = identities.collect();
+        let mut identities: Vec<Identity> = identities.collect();
+        for (identity, receive_count) in identities.iter_mut().zip(receive_counts) {
+            identity.receive_count = receive_count;
+        }
         let jobs = work.into_iter().zip(groups).enumerate();
         let jobs = jobs.map(|(position, (work, group))| Job {
             position,
             group,
             work,
         });
-        let lanes = lanes(jobs.collect());
+        let jobs = jobs.collect();
         Self {
             identities,
-            lanes,
+            jobs,
             queue_arn,
             fifo,
         }
     }
+}
+
+/// Nothing where the failure log is off, which is all that wants to know it of records that fail.
+fn receive_counts(
+    settings: &Settings,
+    decoded: &[Result<Arc<SqsMessage>, DecodeError>],
+) -> Vec<u32> {
+    if !settings.failure_log {
+        return Vec::new();
+    }
+    let decoded = decoded.iter();
+    decoded
+        .map(|record| {
+            record
+                .as_ref()
+                .map_or(1, |record| receive_count(record).get())
+        })
+        .collect()
 }
 
 /// The message group of each record of a FIFO queue. Where one does not tell its group, all are taken
@@ -132,10 +156,14 @@ fn groups(fifo: bool, heads: &[Head]) -> Vec<Option<Arc<str>>> {
         .collect()
 }
 
-fn head_and_message(record: &RawValue) -> (Head, Result<SqsMessage, DecodeError>) {
+/// Keeps the ARN of the event's queue, which is the same in all records, once.
+fn head_and_message(
+    record: &RawValue,
+    queue_arn: &mut Option<Arc<str>>,
+) -> (Head, Result<Arc<SqsMessage>, DecodeError>) {
     match decode(record) {
-        Ok(message) => (Head::of_message(&message), Ok(message)),
-        Err(error) => (Head::of(record), Err(error)),
+        Ok(message) => (Head::of_message(&message, queue_arn), Ok(Arc::new(message))),
+        Err(error) => (Head::of(record, queue_arn), Err(error)),
     }
 }
 
@@ -143,8 +171,8 @@ async fn prepare(
     settings: &Settings,
     deadline: &Deadline,
     head: &Head,
-    record: Result<SqsMessage, DecodeError>,
-) -> Result<Box<Prepared>, Verdict> {
+    record: Result<Arc<SqsMessage>, DecodeError>,
+) -> Result<Prepared, Verdict> {
     let poison = |error: &dyn std::fmt::Display| Verdict::new(Outcome::Poison, error.to_string());
     let Some(message_id) = head.message_id.clone() else {
         return Err(poison(&DecodeError::NoMessageId));
@@ -153,6 +181,7 @@ async fn prepare(
     let body = record.body.as_deref().unwrap_or_default();
     if settings.s3_test_events == S3TestEvents::Ignore && is_s3_test_event(body) {
         // Whatever the strategy reads is not there, and a copy of it may come through each queue.
+        check_layout(settings, head, &record)?;
         let keyed = by_message_id(&record).map_err(|error| poison(&error))?;
         let content = Content::default();
         return Ok(Prepared::new(
@@ -164,6 +193,7 @@ async fn prepare(
             Status::Ignored,
         ));
     }
+    check_layout(settings, head, &record)?;
     let content = content(settings, deadline, &record).await?;
     let keyed = settings
         .key
@@ -177,6 +207,23 @@ async fn prepare(
         keyed,
         Status::Processed,
     ))
+}
+
+/// A time-ordered table tells rows by key and send time, so the time must be there and stay the same.
+/// SQS sets it anew when it moves a FIFO message to its dead-letter queue.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
+fn check_layout(settings: &Settings, head: &Head, record: &SqsMessage) -> Result<(), Verdict> {
+    if settings.store.table().layout != Layout::TimeOrdered {
+        return Ok(());
+    }
+    let problem = if head.fifo {
+        "the time-ordered layout is for standard queues; take the keyed layout for FIFO queues"
+    } else if sent_at(record).is_none() {
+        "the record has no SentTimestamp, which the time-ordered layout needs"
+    } else {
+        return Ok(());
+    };
+    Err(Verdict::new(Outcome::Poison, problem))
 }
 
 async fn content(
@@ -207,12 +254,12 @@ async fn content(
 impl Prepared {
     fn new(
         settings: &Settings,
-        transport_message_id: String,
-        record: SqsMessage,
+        transport_message_id: Arc<str>,
+        record: Arc<SqsMessage>,
         content: Content,
         keyed: Keyed,
         status: Status,
-    ) -> Box<Self> {
+    ) -> Self {
         let Keyed {
             key,
             sent_at: original,
@@ -227,11 +274,11 @@ impl Prepared {
             fingerprint: fingerprint.unwrap_or_else(|| Fingerprint::of_body(body)),
             transport_message_id,
         };
-        Box::new(Self {
-            record: Arc::new(record),
+        Self {
+            record,
             content: Arc::new(content),
             entry: Arc::new(entry),
-        })
+        }
     }
 
     /// The message for the handler; `None` where there is nothing for it to do.

@@ -4,29 +4,40 @@ use aws_lambda_events::sqs::SqsMessage;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// What is known of a record before it is decoded: enough to report it, and to know its queue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Head {
     /// The id for the response; `None` where it cannot be reported.
-    pub(crate) message_id: Option<String>,
-    pub(crate) queue_arn: Option<String>,
+    pub(crate) message_id: Option<Arc<str>>,
+    /// Whether the record is from a FIFO queue. That is told by the queue's name; a group id is not a
+    /// sign of it: since July 2025 fair queues carry one on standard queues.
+    pub(crate) fifo: bool,
     /// The message group, on FIFO queues.
     pub(crate) group: Option<String>,
 }
 
 impl Head {
     /// The head of a record that decodes.
-    pub(crate) fn of_message(message: &SqsMessage) -> Self {
+    pub(crate) fn of_message(message: &SqsMessage, queue_arn: &mut Option<Arc<str>>) -> Self {
+        let arn = message.event_source_arn.as_deref();
+        remember(queue_arn, arn);
+        // Most queues have no groups that matter, and so nothing to copy.
+        let standard = arn.is_some_and(|arn| !is_fifo(Some(arn)));
         Self {
-            message_id: message.message_id.clone().filter(|id| is_reportable(id)),
-            queue_arn: message.event_source_arn.clone(),
-            group: message.attributes.get("MessageGroupId").cloned(),
+            message_id: reportable(message.message_id.as_deref()),
+            fifo: is_fifo(arn),
+            group: message
+                .attributes
+                .get("MessageGroupId")
+                .filter(|_| !standard)
+                .cloned(),
         }
     }
 
     /// What can be told of a record that does not.
-    pub(crate) fn of(record: &RawValue) -> Self {
+    pub(crate) fn of(record: &RawValue, known_arn: &mut Option<Arc<str>>) -> Self {
         #[derive(Deserialize)]
         struct Fields {
             #[serde(rename = "messageId")]
@@ -38,9 +49,11 @@ impl Head {
         let Ok(fields) = serde_json::from_str::<Fields>(record.get()) else {
             return Self::default();
         };
+        let arn = text(fields.queue_arn);
+        remember(known_arn, arn.as_deref());
         Self {
-            message_id: text(fields.message_id).filter(|id| is_reportable(id)),
-            queue_arn: text(fields.queue_arn),
+            message_id: reportable(text(fields.message_id).as_deref()),
+            fifo: is_fifo(arn.as_deref()),
             group: text(
                 fields
                     .attributes
@@ -48,19 +61,21 @@ impl Head {
             ),
         }
     }
+}
 
-    /// FIFO is told by the queue's name. A group id is not a sign of it: since July 2025 fair queues
-    /// carry one on standard queues.
-    pub(crate) fn is_fifo(&self) -> bool {
-        self.queue_arn
-            .as_deref()
-            .is_some_and(|arn| arn.ends_with(".fifo"))
+fn is_fifo(arn: Option<&str>) -> bool {
+    arn.is_some_and(|arn| arn.ends_with(".fifo"))
+}
+
+fn remember(queue_arn: &mut Option<Arc<str>>, arn: Option<&str>) {
+    if queue_arn.is_none() {
+        *queue_arn = arn.map(Arc::from);
     }
 }
 
 /// An empty identifier in the response would fail the whole batch.
-fn is_reportable(id: &str) -> bool {
-    !id.trim().is_empty()
+fn reportable(id: Option<&str>) -> Option<Arc<str>> {
+    id.filter(|id| !id.trim().is_empty()).map(Arc::from)
 }
 
 /// The last part of a queue's ARN.
@@ -177,7 +192,11 @@ mod tests {
             ("[1]", None),
         ];
         for (json, id) in cases {
-            assert_eq!(Head::of(&raw(json)).message_id.as_deref(), id, "{json}");
+            assert_eq!(
+                Head::of(&raw(json), &mut None).message_id.as_deref(),
+                id,
+                "{json}"
+            );
         }
     }
 
@@ -204,7 +223,7 @@ mod tests {
             (r#"{"attributes":{"MessageGroupId":"tenant-1"}}"#, false),
         ];
         for (json, fifo) in cases {
-            assert_eq!(Head::of(&raw(json)).is_fifo(), fifo, "{json}");
+            assert_eq!(Head::of(&raw(json), &mut None).fifo, fifo, "{json}");
         }
     }
 

@@ -18,6 +18,9 @@ pub(crate) struct Answer<'a> {
 /// Where one message stands twice in a batch, a committed one speaks for the other: reporting the id
 /// would bring back a message that is done. It speaks only for records of the same key and body.
 pub(crate) fn response(answers: &[Answer<'_>]) -> SqsBatchResponse {
+    if !answers.iter().any(|answer| answer.verdict.is_reported()) {
+        return SqsBatchResponse::default();
+    }
     let committed: HashSet<_> = answers
         .iter()
         .filter(|answer| answer.verdict.outcome.is_committed())

@@ -1,16 +1,20 @@
 //! The last line of a function's `main`.
 
 use crate::event::InboxEvent;
+use crate::snapstart::Inboxes;
 use aws_lambda_events::sqs::SqsBatchResponse;
 use lambda_runtime::layers::TracingLayer;
 use lambda_runtime::{Diagnostic, LambdaEvent, Runtime};
 use std::fmt::Debug;
+use std::sync::Arc;
 use tower::Service;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 /// Serves Lambda's invocations with an [`InboxService`](crate::InboxService), bare or in tower layers
 /// of your own. Returns only where the Runtime API is gone.
+///
+/// With SnapStart, every inbox's connections are closed before the snapshot and opened again after it.
 ///
 /// Installs a subscriber that writes JSON lines, unless one is installed already. Its level is
 /// `AWS_LAMBDA_LOG_LEVEL`, else `RUST_LOG`, else `info`.
@@ -29,6 +33,7 @@ where
     install_subscriber();
     Runtime::new(service)
         .layer(TracingLayer::new())
+        .register_snapstart_resource(Arc::new(Inboxes))
         .run_concurrent()
         .await
 }

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::account::Account;
 use super::supervisor::Supervisor;
 use super::{PostgresError, binaries, server};
+use crate::tls::Identity;
 
 /// A cold, busy machine initialises a cluster in a few seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -45,6 +46,7 @@ impl Cluster {
         ClusterBuilder {
             fsync: false,
             settings: Vec::new(),
+            tls: None,
         }
     }
 
@@ -76,6 +78,7 @@ impl Cluster {
 pub struct ClusterBuilder {
     fsync: bool,
     settings: Vec<(String, String)>,
+    tls: Option<Identity>,
 }
 
 impl ClusterBuilder {
@@ -89,6 +92,12 @@ impl ClusterBuilder {
     /// included.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
+        self
+    }
+
+    /// The server has this certificate and offers encryption, which clients may still do without.
+    pub fn tls(mut self, identity: &Identity) -> Self {
+        self.tls = Some(identity.clone());
         self
     }
 
@@ -138,8 +147,14 @@ impl ClusterBuilder {
         // Other users of the machine can reach the port, and a superuser can run programs as us. It
         // also tells our server from another one that took the port first.
         let password = uuid::Uuid::new_v4().simple().to_string();
-        let supervisor = Supervisor::start(account, binaries, &password, &self.arguments(port))
-            .map_err(PostgresError::Supervisor)?;
+        let supervisor = Supervisor::start(
+            account,
+            binaries,
+            &password,
+            self.tls.as_ref(),
+            &self.arguments(port),
+        )
+        .map_err(PostgresError::Supervisor)?;
         let options = PgConnectOptions::new_without_pgpass()
             .host("127.0.0.1")
             .port(port)
@@ -156,7 +171,12 @@ impl ClusterBuilder {
 
     fn arguments(&self, port: u16) -> Vec<String> {
         let on_off = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let on = self.tls.is_some();
         let defaults = [
+            // Relative to the data folder.
+            ("ssl_cert_file", "../server.crt".to_owned()),
+            ("ssl_key_file", "../server.key".to_owned()),
+            ("ssl", on_off(on)),
             ("listen_addresses", "127.0.0.1".to_owned()),
             ("port", port.to_string()),
             ("max_connections", "200".to_owned()),
@@ -177,7 +197,7 @@ impl ClusterBuilder {
     }
 }
 
-fn free_port() -> std::io::Result<u16> {
+pub(super) fn free_port() -> std::io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
         .local_addr()?
         .port())

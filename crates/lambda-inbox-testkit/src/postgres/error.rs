@@ -22,6 +22,12 @@ pub enum PostgresError {
          create one, or set DATABASE_URL"
     )]
     NoAccount,
+    /// There is no pooler to start.
+    #[error(
+        "no pgbouncer in PATH or in the usual places; install it (Debian, Ubuntu: apt-get install \
+         pgbouncer; Fedora: dnf install pgbouncer; macOS: brew install pgbouncer)"
+    )]
+    NoPgBouncer,
     /// The shell that supervises a private cluster could not be started or did not answer.
     #[error("could not start the supervisor of a private PostgreSQL cluster")]
     Supervisor(#[source] io::Error),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 
 use super::account::Account;
+use crate::tls::Identity;
 
 const SCRIPT: &str = include_str!("supervisor.sh");
 /// Of the server's log, for an error message.
@@ -27,6 +28,7 @@ impl Supervisor {
         account: Account,
         binaries: &Path,
         password: &str,
+        tls: Option<&Identity>,
         arguments: &[String],
     ) -> io::Result<Self> {
         // Short, for the path of the Unix socket in it.
@@ -51,6 +53,10 @@ impl Supervisor {
         let mut stdin = child.stdin.take();
         if let Some(stdin) = &mut stdin {
             writeln!(stdin, "{password}")?;
+            let (certificate, key) = tls.map_or(("", ""), |tls| (tls.certificate(), tls.key()));
+            for pem in [certificate, key] {
+                writeln!(stdin, "{}\n.", pem.trim_end())?;
+            }
         }
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {

@@ -2,7 +2,8 @@
 # of our stdin, and the kernel closes it however the process dies.
 #
 # Arguments: folder of the binaries, name of the cluster's folder, where to put it, arguments for the server.
-# Stdin: the superuser's password in one line, then nothing until the end.
+# Stdin: the superuser's password in one line; the server's certificate and its key, each in lines that a line with a
+# dot ends; then nothing until the end.
 # Stdout: the cluster's folder in one line. In the folder: `log`; `ended` once the server is no more. The folder stays
 # until stdin ends, so that the log can be read.
 
@@ -22,6 +23,15 @@ for parent in "$place" /tmp /var/tmp; do
     folder=
 done
 [ -n "$folder" ] || exit 1
+
+# The server wants its key to be its own.
+read_file() {
+    while IFS= read -r line && [ "$line" != . ]; do
+        printf '%s\n' "$line"
+    done >"$1"
+}
+read_file "$folder/server.crt" <&3
+read_file "$folder/server.key" <&3
 printf '%s\n' "$folder"
 exec >>"$folder/log" 2>&1
 

@@ -69,6 +69,13 @@ pub enum KeyStrategy {
     Custom(Custom),
 }
 
+impl KeyStrategy {
+    /// Whether a key always comes with the same send time.
+    pub(crate) fn has_a_send_time(&self) -> bool {
+        matches!(self, Self::MessageId(_))
+    }
+}
+
 impl Default for KeyStrategy {
     fn default() -> Self {
         Self::MessageId(MessageId::default())

@@ -128,7 +128,7 @@ proptest! {
     #[test]
     fn arbitrary_json_for_a_record_makes_no_panic(json in arbitrary_json()) {
         let raw = RawValue::from_string(json.to_string()).unwrap();
-        let _ = Head::of(&raw);
+        let _ = Head::of(&raw, &mut None);
         if let Ok(record) = decode(&raw) {
             let both = [Envelope::Sns, Envelope::EventBridge];
             let _ = unwrap(&record, &both, None).now_or_never().unwrap();

@@ -1,4 +1,4 @@
-//! One handler for all messages of a batch: set-based statements, in three round trips and the handler's
+//! One handler for all messages of a batch: set-based statements, in two round trips and the handler's
 //! own, however many messages there are.
 //!
 //! One poison row must not take ten thousand messages with it. A set that fails is halved, at last to
@@ -139,11 +139,13 @@ impl<D: Decode, H: BulkHandler<D::Body>> Bulk<D, H> {
         let ClaimedMany { rows, held } = match claim(batch, link, &entries, fresh).await {
             Ok(claimed) => claimed,
             Err(Trouble::Again(again)) => return Ended::Again(again, set),
-            Err(Trouble::Verdict(verdict)) => {
+            Err(Trouble::Verdict(verdict)) if verdict.is_outage() => {
                 set.iter()
                     .for_each(|unit| batch.record(unit.position, verdict.clone()));
                 return Ended::Done;
             }
+            // One key that the server refuses must not hold up the others.
+            Err(Trouble::Verdict(verdict)) => return Ended::Split(halves(batch, set, &verdict)),
         };
         let mut won = Vec::with_capacity(set.len());
         for (unit, row) in set.into_iter().zip(rows) {
@@ -185,7 +187,10 @@ impl<D: Decode, H: BulkHandler<D::Body>> Bulk<D, H> {
             Handled::Failed(error) => {
                 link.roll_back(claim).await;
                 match error {
-                    BulkError::Whole(error) if error.is_conflict() => {
+                    BulkError::Whole(error) if error.is_worth_another_run() => {
+                        if error.is_of_the_session() {
+                            link.discard();
+                        }
                         let reason = chain(error.error());
                         Ended::Again(Again::Conflict(reason), taken.into_units())
                     }
@@ -381,5 +386,5 @@ fn verdict(error: &HandlerError) -> Verdict {
     } else {
         Outcome::Failed
     };
-    Verdict::new(outcome, chain(error.error()))
+    Verdict::new(outcome, chain(error.error())).with_sqlstate(error.sqlstates().next())
 }

@@ -48,6 +48,11 @@ impl<'a> Link<'a> {
         self.connection = connection;
     }
 
+    /// Closes the connection; the next record gets another.
+    pub(crate) fn discard(&mut self) {
+        self.connection = None;
+    }
+
     /// Gives the connection back for the next invocation.
     pub(crate) fn keep(mut self) {
         if let Some(connection) = self.connection.take() {

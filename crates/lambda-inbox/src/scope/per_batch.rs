@@ -1,5 +1,5 @@
 //! One transaction for the batch: one claim, the handlers in the order of arrival on one connection, one
-//! proof, one COMMIT. Three round trips and the handlers' own.
+//! proof, one COMMIT. Two round trips and the handlers' own.
 //!
 //! It is a shortcut for batches in which nothing fails. Where anything does, it is rolled back, and the
 //! records run one by one, which then finds out which of them it was.
@@ -14,7 +14,7 @@ use crate::body::Decode;
 use crate::handler::Handler;
 use crate::metrics;
 use crate::outcome::Verdict;
-use crate::plan::{Job, Prepared};
+use crate::plan::Job;
 use crate::span;
 use lambda_inbox_store::{Claim, ClaimedMany, Entry, Held, Settled};
 use std::sync::Arc;
@@ -101,15 +101,10 @@ async fn attempt<D: Decode, H: Handler<D::Body>>(
 fn units<D: Decode>(batch: &Batch<'_>, jobs: &[Job]) -> (Vec<Unit<D::Body>>, Certain) {
     let (mut units, mut certain) = (Vec::with_capacity(jobs.len()), Vec::new());
     for job in jobs {
-        let work = job
-            .work
-            .as_ref()
-            .map(|prepared| Box::new(Prepared::clone(prepared)));
-        let work = work.map_err(Verdict::clone);
         let job = Job {
             position: job.position,
             group: None,
-            work,
+            work: job.work.clone(),
         };
         match Unit::new::<D>(batch, job) {
             Ok(unit) => units.push(unit),
@@ -143,8 +138,11 @@ async fn run<B: Send + Sync + 'static, H: Handler<B>>(
         metrics::duration(batch.settings.consumer.as_str(), started.elapsed());
         match handled {
             Handled::Done => {}
-            Handled::Failed(_) => {
+            Handled::Failed(error) => {
                 link.roll_back(claim).await;
+                if error.is_of_the_session() {
+                    link.discard();
+                }
                 return Vec::new();
             }
             Handled::Panicked(_) | Handled::TimedOut => {

@@ -23,7 +23,7 @@ pub(crate) enum Attempt {
 pub(crate) enum Again {
     /// The connection was of no use, and the handler has not run.
     Connection(StoreError),
-    /// A deadlock or a serialisation failure; everything was rolled back.
+    /// A deadlock, a serialisation failure or the like; everything was rolled back.
     Conflict(String),
 }
 
@@ -54,11 +54,7 @@ where
             Ok(connection) => connection,
             Err(error) => return self.refused(error),
         };
-        let transaction = match connection.begin(&limits).await {
-            Ok(transaction) => transaction,
-            Err(error) => return self.refused(error),
-        };
-        let mut claim = match transaction.claim(Arc::clone(entry), &limits).await {
+        let mut claim = match connection.claim(Arc::clone(entry), &limits).await {
             Ok(Claimed::Won(claim)) => claim,
             Ok(Claimed::Existing(existing)) => {
                 self.link.put_back(existing.connection);
@@ -113,13 +109,17 @@ where
         if self.link.roll_back(claim).await {
             return Attempt::Over(self.violated(Violation::EndedTransaction, None).await);
         }
+        if error.is_of_the_session() {
+            self.link.discard();
+        }
         let reason = chain(error.error());
+        let sqlstate = error.sqlstates().next();
         if error.is_permanent() {
-            Attempt::Over(Verdict::new(Outcome::Poison, reason))
-        } else if error.is_conflict() {
+            Attempt::Over(Verdict::new(Outcome::Poison, reason).with_sqlstate(sqlstate))
+        } else if error.is_worth_another_run() {
             Attempt::Again(Again::Conflict(reason))
         } else {
-            Attempt::Over(Verdict::failed(reason))
+            Attempt::Over(Verdict::failed(reason).with_sqlstate(sqlstate))
         }
     }
 

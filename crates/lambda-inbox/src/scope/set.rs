@@ -32,7 +32,7 @@ impl<B> Unit<B> {
         let message = message.map_err(|verdict| (position, verdict))?;
         Ok(Self {
             position,
-            prepared: *prepared,
+            prepared,
             message,
         })
     }
@@ -50,7 +50,7 @@ impl<B> Unit<B> {
         Job {
             position: self.position,
             group: None,
-            work: Ok(Box::new(self.prepared)),
+            work: Ok(self.prepared),
         }
     }
 }
@@ -58,7 +58,7 @@ impl<B> Unit<B> {
 /// Splits records into those whose keys are all different and the further copies, which must wait for
 /// the first of each. The order of arrival stays.
 pub(super) fn first_copies(jobs: Vec<Job>) -> (Vec<Job>, Vec<Job>) {
-    let mut seen: HashSet<Key> = HashSet::new();
+    let mut seen: HashSet<Key> = HashSet::with_capacity(jobs.len());
     jobs.into_iter().partition(|job| match &job.work {
         Ok(prepared) => seen.insert(prepared.entry.key.clone()),
         Err(_) => true,
@@ -82,8 +82,7 @@ pub(super) async fn claim(
 ) -> Result<ClaimedMany, Trouble> {
     let limits = batch.deadline.limits();
     let connection = link.connection(fresh).await.map_err(trouble)?;
-    let transaction = connection.begin(&limits).await.map_err(trouble)?;
-    transaction
+    connection
         .claim_many(entries, &limits)
         .await
         .map_err(|failure| {

@@ -17,7 +17,6 @@ use crate::plan::Job;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use lambda_inbox_store::{Class, Failure, FreshRow, Stage, Statement, Status, StoreError};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -30,8 +29,6 @@ pub(crate) struct StatementScope {
 
 /// Records that go into one statement, and how long it waits for a busy key.
 struct Set {
-    positions: Vec<usize>,
-    rows: Vec<FreshRow>,
     jobs: Vec<Job>,
     wait: Duration,
 }
@@ -119,8 +116,9 @@ impl StatementScope {
     ) -> Result<(), StoreError> {
         let connection = link.connection(fresh).await?;
         let until = batch.deadline.before_handler();
+        let rows: Vec<FreshRow<'_>> = set.jobs.iter().filter_map(row).collect();
         let sent = connection
-            .run_statement(&self.statement, &set.rows, set.wait, until)
+            .run_statement(&self.statement, &rows, set.wait, until)
             .await;
         let (claims, connection) = sent.map_err(|failure| {
             let Failure { error, connection } = *failure;
@@ -128,9 +126,9 @@ impl StatementScope {
             error
         })?;
         link.put_back(Some(connection));
-        for ((position, row), claim) in set.positions.iter().zip(&set.rows).zip(claims) {
-            let verdict = not_won(batch, &row.entry, claim).unwrap_or_else(|| row_done(row));
-            batch.record(*position, verdict);
+        for ((job, row), claim) in set.jobs.iter().zip(&rows).zip(claims) {
+            let verdict = not_won(batch, row.entry, claim).unwrap_or_else(|| row_done(row));
+            batch.record(job.position, verdict);
         }
         Ok(())
     }
@@ -155,7 +153,7 @@ enum Ended {
     Lost(NoConnection),
 }
 
-fn row_done(row: &FreshRow) -> Verdict {
+fn row_done(row: &FreshRow<'_>) -> Verdict {
     match row.entry.status {
         Status::Processed => Verdict::processed(),
         Status::Ignored => Verdict::ignored(),
@@ -164,20 +162,18 @@ fn row_done(row: &FreshRow) -> Verdict {
 
 impl Set {
     fn record(&self, batch: &Batch<'_>, verdict: &Verdict) {
-        self.positions
+        self.jobs
             .iter()
-            .for_each(|position| batch.record(*position, verdict.clone()));
+            .for_each(|job| batch.record(job.position, verdict.clone()));
     }
 
     fn halves(mut self, batch: &Batch<'_>, verdict: &Verdict, wait: Duration) -> Vec<Self> {
-        if self.rows.len() < 2 {
+        if self.jobs.len() < 2 {
             self.record(batch, verdict);
             return Vec::new();
         }
-        let middle = self.rows.len() / 2;
+        let middle = self.jobs.len() / 2;
         let right = Self {
-            positions: self.positions.split_off(middle),
-            rows: self.rows.split_off(middle),
             jobs: self.jobs.split_off(middle),
             wait,
         };
@@ -195,42 +191,48 @@ fn sets(batch: &Batch<'_>) -> Vec<Set> {
         let (first, copies) = first_copies(open);
         let wait = batch.settings.timing.claim_wait;
         let mut set = Set {
-            positions: Vec::new(),
-            rows: Vec::new(),
             jobs: Vec::new(),
             wait,
         };
         for job in first {
-            match row(&job) {
-                Ok(row) => {
-                    set.positions.push(job.position);
-                    set.rows.push(row);
-                    set.jobs.push(job);
-                }
+            match runnable(&job) {
+                Ok(()) => set.jobs.push(job),
                 Err(verdict) => batch.record(job.position, verdict),
             }
         }
         sets.push(set);
         open = copies;
     }
-    sets.retain(|set| !set.rows.is_empty());
+    sets.retain(|set| !set.jobs.is_empty());
     sets.reverse();
     sets
 }
 
-/// A record as the statement sees it. A body that the database would refuse is refused here, alone.
-fn row(job: &Job) -> Result<FreshRow, Verdict> {
+/// Whether the database will take the job's body.
+fn runnable(job: &Job) -> Result<(), Verdict> {
     let prepared = job.work.as_ref().map_err(Verdict::clone)?;
-    let body = match prepared.entry.status {
-        Status::Ignored => "null".to_owned(),
+    match prepared.entry.status {
+        Status::Ignored => Ok(()),
         Status::Processed => for_jsonb(&prepared.record, &prepared.content)
-            .map_err(|error| Verdict::new(Outcome::Poison, error.to_string()))?,
+            .map(drop)
+            .map_err(|error| Verdict::new(Outcome::Poison, error.to_string())),
+    }
+}
+
+/// What the statement sees of a [`runnable`] job.
+fn row(job: &Job) -> Option<FreshRow<'_>> {
+    let prepared = job.work.as_ref().ok()?;
+    let body = match prepared.entry.status {
+        // It is claimed like the others, but no row of `fresh`.
+        Status::Ignored => "null",
+        Status::Processed => prepared.content.body(&prepared.record)?,
     };
     let receives = receive_count(&prepared.record).get();
-    Ok(FreshRow {
-        entry: Arc::clone(&prepared.entry),
+    let group = prepared.record.attributes.get("MessageGroupId");
+    Some(FreshRow {
+        entry: &prepared.entry,
         body,
         receive_count: i32::try_from(receives).unwrap_or(i32::MAX),
-        group_id: prepared.record.attributes.get("MessageGroupId").cloned(),
+        group_id: group.map(String::as_str),
     })
 }

@@ -37,12 +37,13 @@ pub(super) fn existing(
 /// A statement of the inbox's own did not work: worth another try, or a verdict.
 pub(super) fn refused(error: StoreError) -> Result<Again, Verdict> {
     let reason = store_chain(&error);
+    let sqlstate = error.sqlstate();
     match error.class() {
         Class::Busy => Err(busy(reason)),
         Class::Conflict => Ok(Again::Conflict(reason)),
         Class::Connection => Ok(Again::Connection(error)),
         Class::Setup => Err(Verdict::failed(reason).marked(Mark::Outage)),
-        Class::Refused => Err(Verdict::failed(reason)),
+        Class::Refused => Err(Verdict::failed(reason).with_sqlstate(sqlstate)),
     }
 }
 

@@ -74,7 +74,7 @@ where
                 Err(verdict) => (verdict, Span::none()),
                 Ok(prepared) => match self.obstacle(&lost, stopped.contains(&group)) {
                     Some(reason) => (Verdict::not_started(reason), Span::none()),
-                    None => self.run_message(*prepared).await,
+                    None => self.run_message(prepared).await,
                 },
             };
             if verdict.is_outage() {

@@ -104,8 +104,9 @@ async fn every_outcome_is_counted_under_its_own_name() {
     assert!(matches!(durations, Some((.., DebugValue::Histogram(values))) if values.len() == 4));
 }
 
+/// The log, kept.
 #[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -127,7 +128,7 @@ impl<'a> MakeWriter<'a> for Lines {
 }
 
 impl Lines {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }

@@ -151,7 +151,7 @@ async fn duplicates_copies_and_busy_keys_do_not_hold_up_the_batch() {
 }
 
 #[tokio::test]
-async fn a_batch_takes_three_round_trips_and_the_handlers_own() {
+async fn a_batch_takes_two_round_trips_and_the_handlers_own() {
     let world = World::new().await;
     let proxy = world.proxy().await;
     let inbox = world
@@ -169,11 +169,11 @@ async fn a_batch_takes_three_round_trips_and_the_handlers_own() {
 
     proxy.reset_round_trips();
     assert_eq!(world.deliver(&service, MINUTE, batch()).await, Ok(vec![]));
-    assert_eq!(proxy.round_trips(), 3 + 100);
+    assert_eq!(proxy.round_trips(), 2 + 100);
 
     proxy.reset_round_trips();
     assert_eq!(world.deliver(&service, MINUTE, batch()).await, Ok(vec![]));
-    assert_eq!(proxy.round_trips(), 3, "a batch of duplicates");
+    assert_eq!(proxy.round_trips(), 2, "a batch of duplicates");
 }
 
 /// One busy key of a thousand is found in about twice the logarithm of the batch's size.

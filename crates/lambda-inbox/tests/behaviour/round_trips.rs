@@ -24,20 +24,20 @@ async fn round_trips(world: &World, warm_up: &[&str], ids: &[&str]) -> u64 {
 }
 
 #[tokio::test]
-async fn a_fresh_message_takes_three_round_trips_and_the_handlers_own() {
+async fn a_fresh_message_takes_two_round_trips_and_the_handlers_own() {
     let world = World::new().await;
     let ids = ["m-1", "m-2", "m-3", "m-4", "m-5"];
-    assert_eq!(round_trips(&world, &["m-0"], &ids).await, 5 * (3 + 1));
+    assert_eq!(round_trips(&world, &["m-0"], &ids).await, 5 * (2 + 1));
 }
 
 #[tokio::test]
-async fn a_duplicate_takes_three_round_trips() {
+async fn a_duplicate_takes_two_round_trips() {
     let world = World::new().await;
     let ids = ["m-1", "m-2", "m-3", "m-4", "m-5"];
-    assert_eq!(round_trips(&world, &ids, &ids).await, 5 * 3);
+    assert_eq!(round_trips(&world, &ids, &ids).await, 5 * 2);
 }
 
-/// Two of them are authentication and the first use of a statement; no pings, no set-up of ours.
+/// No pings, no set-up of ours.
 #[tokio::test]
 async fn a_first_message_takes_no_set_up_of_the_inboxs_own() {
     let world = World::new().await;
@@ -56,6 +56,6 @@ async fn a_first_message_takes_no_set_up_of_the_inboxs_own() {
     let answer = world.deliver(&service, MINUTE, many(["m-1"])).await;
     assert_eq!(answer, Ok(vec![]));
 
-    // Begin, claim, effect, settle, and one more for each of the two statements on its first use.
-    assert_eq!(proxy.round_trips(), connecting + 4 + 2);
+    // Begin with the claim's PREPARE, claim, effect, settle, and one more for the effect's first use.
+    assert_eq!(proxy.round_trips(), connecting + 4 + 1);
 }

@@ -32,7 +32,11 @@ pub(crate) type Answer = Result<Vec<String>, String>;
 
 impl World {
     pub(crate) async fn new() -> Self {
-        let database = TestDatabase::create().await.unwrap();
+        Self::on(TestDatabase::create().await.unwrap()).await
+    }
+
+    /// On a database of a server of the test's own.
+    pub(crate) async fn on(database: TestDatabase) -> Self {
         let mut admin = database.connect().await.unwrap();
         migrate(&mut admin, &Schema::default()).await.unwrap();
         // The deferred constraint lets a handler fail at COMMIT alone.

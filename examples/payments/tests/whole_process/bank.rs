@@ -29,7 +29,11 @@ pub(crate) struct Bank {
 
 impl Bank {
     pub(crate) async fn open() -> Self {
-        let database = TestDatabase::create().await.unwrap();
+        Self::with(TestDatabase::create().await.unwrap()).await
+    }
+
+    /// In a database of the test's own choice.
+    pub(crate) async fn with(database: TestDatabase) -> Self {
         let mut connection = database.connect().await.unwrap();
         let schema = lambda_inbox::Schema::default();
         lambda_inbox::migrate(&mut connection, &schema)

@@ -5,5 +5,11 @@
 mod bank;
 mod deadline;
 mod demo;
+// Where it is used most.
+#[cfg(feature = "secrets-manager")]
+#[path = "../../../../crates/lambda-inbox-rds/tests/connecting/emulator.rs"]
+mod emulator;
 mod kill;
+#[cfg(feature = "secrets-manager")]
+mod rotation;
 mod size;
