@@ -129,7 +129,9 @@ impl Claimer {
                 self.connection = Some(connection);
                 Ok(())
             }
-            _ => Err(BenchError::NotClaimed),
+            Settled::Refused(_) | Settled::Violated { .. } | Settled::Unknown(_) => {
+                Err(BenchError::NotClaimed)
+            }
         }
     }
 }

@@ -17,9 +17,10 @@ pub(crate) struct Figures {
 }
 
 pub(super) fn name(layout: Layout) -> &'static str {
-    match layout {
-        Layout::TimeOrdered => "time_ordered",
-        _ => "keyed",
+    if layout == Layout::TimeOrdered {
+        "time_ordered"
+    } else {
+        "keyed"
     }
 }
 

@@ -66,9 +66,10 @@ impl Filled {
     /// The keys of two weeks, in the order in which they would have come. The indexes are built when the
     /// rows are there, which is much faster and makes them as dense as a year of claims would.
     pub(super) async fn fill(&mut self, layout: Layout, rows: u64) -> Result<(), BenchError> {
-        let (table, key) = match layout {
-            Layout::TimeOrdered => ("inbox_by_time", "sent_at, consumer, source, message_id"),
-            _ => ("inbox", "consumer, source, message_id"),
+        let (table, key) = if layout == Layout::TimeOrdered {
+            ("inbox_by_time", "sent_at, consumer, source, message_id")
+        } else {
+            ("inbox", "consumer, source, message_id")
         };
         self.run(&format!(
             "TRUNCATE lambda_inbox.inbox, lambda_inbox.inbox_by_time; \

@@ -16,6 +16,17 @@ pub enum ConnectError {
         /// Host and port.
         address: String,
     },
+    /// There is no way to the database.
+    #[error(
+        "{address} cannot be reached; check the host's name and port, and that the function's subnets and \
+         security group reach the database"
+    )]
+    Unreachable {
+        /// Host and port.
+        address: String,
+        /// The driver's error.
+        source: sqlx::Error,
+    },
     /// The certificate is signed by nobody we know.
     #[error(
         "the certificate of {host} is signed by an unknown authority; for RDS, download AWS's CA bundle \

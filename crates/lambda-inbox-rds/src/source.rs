@@ -213,9 +213,9 @@ fn is_login_refused(error: &sqlx::Error) -> bool {
 impl Failure {
     fn explain(self, options: &PgConnectOptions) -> SourceError {
         let host = options.get_host().to_owned();
+        let address = format!("{host}:{}", options.get_port());
         let source = match self {
             Self::Late => {
-                let address = format!("{host}:{}", options.get_port());
                 return SourceError::unreachable(ConnectError::NoAnswer { address });
             }
             Self::Driver(error) => error,
@@ -235,6 +235,9 @@ impl Failure {
         // RDS Proxy answers with the first, PgBouncer with the second.
         if matches!(sqlstate(&source).as_deref(), Some("0A000" | "08P01")) {
             return SourceError::setup(ConnectError::StartUpRefused { source });
+        }
+        if matches!(source, sqlx::Error::Io(_)) {
+            return SourceError::unreachable(ConnectError::Unreachable { address, source });
         }
         SourceError::database(source)
     }

@@ -16,10 +16,14 @@ use tokio::time::{Instant, timeout_at};
 
 pub(crate) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-/// The most time that an answer on a kept connection may take, beside the time that its statement may
+/// The most time that the first answer on a kept connection may take, beside the time that its statement may
 /// need. Its socket may have been dropped by a firewall while the environment was frozen, and then
 /// nothing ever comes back.
 const REUSED_ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// What a claim may take on a server that is slow and not gone: whoever takes it for gone makes it slower
+/// by connecting anew.
+const SLOW_CLAIM: Duration = Duration::from_secs(2);
 
 /// How long the parts of one transaction may take.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +67,8 @@ impl Connection {
     /// trip; two where the statement must be prepared first, or the connection has idled and may be
     /// dead: then nothing but the BEGIN may be waited for.
     ///
-    /// `patience` is what the statement may take beyond a round trip; on a kept connection no answer is
-    /// waited for longer. The inner error leaves an aborted transaction.
+    /// `patience` is what the statement may have to wait for; the first answer on a kept connection is not
+    /// waited for much longer. The inner error leaves an aborted transaction.
     pub(crate) async fn begin_with(
         mut self,
         limits: &Limits,
@@ -92,22 +96,23 @@ impl Connection {
             known.extend(prepares.then(|| statement.name()));
             (transaction, execute)
         };
-        let until = transaction.connection.until(limits, patience);
+        let until = transaction
+            .connection
+            .first_answer(limits.until, SLOW_CLAIM + patience);
         let rows = match timeout_at(until, transaction.connection.rows(sql)).await {
             Ok(rows) => rows.map_err(|error| StoreError::new(Stage::Claim, error)),
             Err(_) => Err(StoreError::no_answer(Stage::Claim)),
         };
+        transaction.connection.has_answered();
         Ok((transaction, rows))
     }
 
     /// When to take the connection for dead.
-    fn until(&self, limits: &Limits, patience: Duration) -> Instant {
+    pub(crate) fn first_answer(&self, until: Instant, patience: Duration) -> Instant {
         if self.is_reused() {
-            limits
-                .until
-                .min(Instant::now() + REUSED_ANSWER_MAX + patience)
+            until.min(Instant::now() + REUSED_ANSWER_MAX + patience)
         } else {
-            limits.until
+            until
         }
     }
 
@@ -116,9 +121,12 @@ impl Connection {
         limits: &Limits,
         prepare: Option<String>,
     ) -> Result<Transaction, StoreError> {
-        let until = self.until(limits, Duration::ZERO);
+        let until = self.first_answer(limits.until, Duration::ZERO);
         match timeout_at(until, self.send_begin(limits, prepare)).await {
-            Ok(Ok(())) => Ok(Transaction { connection: self }),
+            Ok(Ok(())) => {
+                self.has_answered();
+                Ok(Transaction { connection: self })
+            }
             Ok(Err(error)) => Err(StoreError::new(Stage::Begin, error)),
             Err(_) => Err(StoreError::no_answer(Stage::Begin)),
         }
@@ -265,5 +273,49 @@ mod tests {
             (Stage::Begin, Class::Connection)
         );
         assert!(failure.connection.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_statement_is_not_risked_on_a_connection_that_may_be_dead() {
+        let database = TestDatabase::create().await.unwrap();
+        let table = crate::Table::default();
+        let mut admin = database.connect().await.unwrap();
+        crate::migrate(&mut admin, &table.schema).await.unwrap();
+        let effect = "CREATE TABLE effect (message_id text)";
+        sqlx::raw_sql(effect).execute(&mut admin).await.unwrap();
+        let proxy = Proxy::start(database.options().get_host(), database.options().get_port())
+            .await
+            .unwrap();
+        let options = proxy.options(&database.options());
+        let sql = "INSERT INTO effect SELECT message_id FROM fresh";
+        let statement = crate::Statement::new(sql, &table).unwrap();
+        let store = Store::new(options, table, NonZeroUsize::MIN);
+        let slot = store.slot().await;
+        let until = Instant::now() + MINUTE;
+        let run = async |mut connection: Connection, id: &str| {
+            connection.session.kept_at = SystemTime::now() - MINUTE;
+            let entry = entry(id);
+            let rows = [crate::FreshRow {
+                entry: &entry,
+                body: "1",
+                receive_count: 1,
+                group_id: None,
+            }];
+            let wait = Duration::from_millis(250);
+            let done = connection.run_statement(&statement, &rows, wait, until);
+            done.await.map(|(_, connection)| connection)
+        };
+        let connection = run(slot.connection(until).await.unwrap(), "m-1").await;
+        connection.unwrap().keep();
+
+        proxy.reset_round_trips();
+        let connection = run(slot.connection(until).await.unwrap(), "m-2").await;
+        assert_eq!(proxy.round_trips(), 2);
+
+        connection.unwrap().keep();
+        let connection = slot.connection(until).await.unwrap();
+        proxy.black_hole(true);
+        let failure = run(connection, "m-3").await.unwrap_err();
+        assert_eq!(failure.error.stage(), Stage::Begin);
     }
 }

@@ -255,9 +255,15 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Whether it was kept from an earlier use, and so may have died meanwhile.
+    /// Whether it was kept from an earlier use and has not answered since, so that it may have died
+    /// meanwhile.
     pub fn is_reused(&self) -> bool {
         self.reused
+    }
+
+    /// What has answered is alive, and is given all the time that there is.
+    pub(crate) fn has_answered(&mut self) {
+        self.reused = false;
     }
 
     /// Whether so much time has passed since it was last used that it may be dead.

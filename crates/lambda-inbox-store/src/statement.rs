@@ -103,24 +103,34 @@ impl Connection {
         }
     }
 
-    /// The statement's own transaction takes its properties from the session.
+    /// The statement's own transaction takes its properties from the session. A connection that has idled
+    /// is asked first whether it is alive: a statement that is not answered would be in doubt.
     async fn prepare_session(&mut self, until: Instant) -> Result<(), StoreError> {
-        if self.session.runs_statements || self.is_pooled() {
+        let is_set = self.session.runs_statements || self.is_pooled();
+        if is_set && !self.has_idled() {
             return Ok(());
         }
-        let sql = format!(
+        let settings = format!(
             "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; \
              SET synchronous_commit = on; SET statement_timeout = {}; \
              SET client_connection_check_interval = 100",
             milliseconds(STATEMENT_MAX)
         );
-        let sent = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(&mut self.session.pg);
-        match timeout_at(until, sent).await {
-            Ok(Ok(_)) => self.session.runs_statements = true,
-            Ok(Err(error)) => return Err(StoreError::new(Stage::Begin, error)),
-            Err(_) => return Err(StoreError::no_answer(Stage::Begin)),
+        let sql = if is_set {
+            "SELECT".to_owned()
+        } else {
+            settings
+        };
+        let until = self.first_answer(until, Duration::ZERO);
+        match timeout_at(until, self.rows(sql)).await {
+            Ok(Ok(_)) => {
+                self.session.runs_statements = true;
+                self.has_answered();
+                Ok(())
+            }
+            Ok(Err(error)) => Err(StoreError::new(Stage::Begin, error)),
+            Err(_) => Err(StoreError::no_answer(Stage::Begin)),
         }
-        Ok(())
     }
 
     fn is_pooled(&self) -> bool {

@@ -117,7 +117,7 @@ async fn a_failure_is_told_with_its_remedy() {
             silent.as_str(),
             "Create",
             json!({}),
-            "does not answer; check that the function is in",
+            "did not answer in time; check that the function's subnets",
         ),
         (
             here.as_str(),
