@@ -18,6 +18,7 @@ mod begin;
 mod canonical_json;
 mod claim;
 mod claim_many;
+mod claim_rows;
 mod connection;
 mod error;
 mod failure;

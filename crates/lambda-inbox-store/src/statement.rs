@@ -3,7 +3,8 @@
 
 use crate::begin::{BEGIN, milliseconds};
 use crate::claim::{Entry, Failure};
-use crate::claim_many::{Columns, Part, RowClaim, Rows, sorted};
+use crate::claim_many::RowClaim;
+use crate::claim_rows::{Columns, Part, Rows, sorted};
 use crate::connection::Connection;
 use crate::error::{Class, Stage, StoreError};
 use crate::statements::composed;

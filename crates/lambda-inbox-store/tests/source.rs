@@ -43,7 +43,8 @@ fn later() -> Instant {
 
 #[tokio::test]
 async fn what_a_source_says_is_what_the_store_says() {
-    let cases: [(fn() -> SourceError, Class, &str); 4] = [
+    type Case = (fn() -> SourceError, Class, &'static str);
+    let cases: [Case; 4] = [
         (
             || SourceError::unreachable("the vault does not answer"),
             Class::Connection,

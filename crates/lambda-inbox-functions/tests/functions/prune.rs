@@ -203,3 +203,16 @@ async fn what_is_missing_is_named_and_the_password_is_not() {
         assert!(error.contains(text) && !error.contains("secret"), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_pooler_is_refused_because_it_keeps_no_lock() {
+    let world = World::empty().await;
+    let mut function = world
+        .prune_function()
+        .env("LAMBDA_INBOX_DB_POOLED", "on")
+        .start()
+        .await
+        .unwrap();
+    let error = error(function.invoke(&json!({})).await);
+    assert!(error.contains("LAMBDA_INBOX_DB_POOLED off"), "{error}");
+}

@@ -146,6 +146,7 @@ async fn read_all_at_once(
     Ok(())
 }
 
+/// C-08: also of the inbox's own table.
 #[tokio::test]
 async fn a_plan_that_a_migration_has_outdated_heals_within_the_invocation() {
     type Serve = fn(InboxBuilder) -> InboxService;
@@ -174,7 +175,10 @@ async fn a_plan_that_a_migration_has_outdated_heals_within_the_invocation() {
         assert_eq!(answer, Ok(vec![]), "{scope}");
 
         for column in ["b", "c"] {
-            let migration = format!("ALTER TABLE rate ADD COLUMN {column} int");
+            let migration = format!(
+                "ALTER TABLE rate ADD COLUMN {column} int; \
+                 ALTER TABLE lambda_inbox.inbox ADD COLUMN {column} int"
+            );
             let migration = sqlx::raw_sql(AssertSqlSafe(migration));
             migration.execute(&mut admin).await.unwrap();
             let ids = [format!("3{column}"), format!("4{column}")];
