@@ -23,6 +23,8 @@ struct Traffic {
     failures: Vec<u8>,
     /// Which of a poll's messages another delivery holds, by turns.
     busy: Vec<Option<usize>>,
+    /// Which of a poll's messages stands in it a second time, at the end, by turns.
+    copies: Vec<Option<usize>>,
     /// How much time each invocation has, by turns.
     time_left: Vec<Duration>,
     scope: Scope,
@@ -39,23 +41,27 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     (
         proptest::collection::vec((0..4_u8, prop_oneof![4 => Just(0_u8), 1 => 1..3_u8]), 1..24),
         proptest::collection::vec(proptest::option::weighted(0.2, 0..10_usize), 4),
+        proptest::collection::vec(proptest::option::weighted(0.3, 0..10_usize), 4),
         proptest::collection::vec(time_left, 4),
         prop_oneof![Just(Scope::PerMessage), Just(Scope::PerBatch)],
         1..4_usize,
         any::<u64>(),
     )
-        .prop_map(|(messages, busy, time_left, scope, connections, seed)| {
-            let (groups, failures) = messages.into_iter().unzip();
-            Traffic {
-                groups,
-                failures,
-                busy,
-                time_left,
-                scope,
-                connections,
-                seed,
-            }
-        })
+        .prop_map(
+            |(messages, busy, copies, time_left, scope, connections, seed)| {
+                let (groups, failures) = messages.into_iter().unzip();
+                Traffic {
+                    groups,
+                    failures,
+                    busy,
+                    copies,
+                    time_left,
+                    scope,
+                    connections,
+                    seed,
+                }
+            },
+        )
 }
 
 /// Fails as often as it is told to for each message; else takes its effect down.
@@ -93,10 +99,12 @@ struct Driver<'a> {
 }
 
 impl Consumer for Driver<'_> {
-    async fn invoke(&mut self, event: Value, _: Duration) -> Invocation {
+    async fn invoke(&mut self, mut event: Value, _: Duration) -> Invocation {
         let turn = self.polls % self.traffic.busy.len();
         self.polls += 1;
-        let records = event["Records"].as_array().unwrap();
+        let records = event["Records"].as_array_mut().unwrap();
+        let copy = self.traffic.copies[turn].and_then(|index| records.get(index));
+        records.extend(copy.cloned());
         let busy = self.traffic.busy[turn].and_then(|index| records.get(index));
         let busy = busy.map(|record| record["messageId"].as_str().unwrap().to_owned());
         let _holder = match &busy {
