@@ -6,7 +6,9 @@ use std::process::{ExitCode, ExitStatus};
 
 use lambda_inbox::{BuildError, InboxError, LayoutError, MigrateError};
 use lambda_inbox_store::{BatchRowsError, KeyError, PruneError, StoreError};
+use lambda_inbox_testkit::consumer::Invocation;
 use lambda_inbox_testkit::postgres::PostgresError;
+use lambda_inbox_testkit::runtime::StartError;
 
 use crate::arena::Rows;
 
@@ -63,6 +65,22 @@ pub(crate) enum BenchError {
     Pgbench { status: ExitStatus, stderr: String },
     #[error("pgbench's report has no {what}: {report}")]
     PgbenchReport { what: &'static str, report: String },
+    #[error("cargo does not run")]
+    Cargo(#[source] std::io::Error),
+    #[error("{package} cannot be built ({status})")]
+    CargoBuild {
+        package: &'static str,
+        status: ExitStatus,
+    },
+    #[error("a binary or its zip cannot be copied to {}", path.display())]
+    File {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error("a function did not start")]
+    Start(#[from] StartError),
+    #[error("a function gave no response: {0:?}")]
+    NoResponse(Invocation),
     #[error("{} cannot be written", path.display())]
     Summary {
         path: PathBuf,
@@ -103,6 +121,11 @@ impl BenchError {
             | Self::PgbenchIo(_)
             | Self::Pgbench { .. }
             | Self::PgbenchReport { .. }
+            | Self::Cargo(_)
+            | Self::CargoBuild { .. }
+            | Self::File { .. }
+            | Self::Start(_)
+            | Self::NoResponse(_)
             | Self::Summary { .. } => ExitCode::from(2),
         }
     }

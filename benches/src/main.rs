@@ -7,6 +7,7 @@
 //! To measure another scope: one file like `variants/per_message.rs` and one line in [`contender`].
 
 mod arena;
+mod cold;
 mod contender;
 mod delivery;
 mod error;
@@ -47,7 +48,11 @@ static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::
 /// table; a ratio is the median over the rounds of the variant's rate by the loop's rate of the same round.
 /// After every variant and round the rows are counted.
 ///
-/// Needs the PostgreSQL programs (pgbench among them, or its rows are left out). Takes a few minutes.
+/// Then what a function costs before it does anything: the payments example, with and without the AWS SDK,
+/// next to the same function written by hand. Cold start, size, and memory on Linux.
+///
+/// Needs the PostgreSQL programs (pgbench among them, or its rows are left out). Takes a few minutes, and a
+/// few more the first time, to build those functions in release.
 /// Writes bench/summary.json in Cargo's target folder.
 ///
 /// Exit codes: 0 if everything was measured, 1 if the rows do not match what was sent, 2 if the benchmark
@@ -85,7 +90,7 @@ impl Arguments {
 fn names() -> Vec<&'static str> {
     let contenders = contender::ENTRIES.iter().map(|entry| entry.name);
     contenders
-        .chain([pipeline::NAME, retention::NAME])
+        .chain([pipeline::NAME, retention::NAME, cold::NAME])
         .collect()
 }
 
@@ -102,6 +107,8 @@ async fn main() -> ExitCode {
 }
 
 async fn bench(arguments: &Arguments) -> Result<(), BenchError> {
+    // First, because it can fail for want of a network, and the rest takes minutes.
+    let functions = functions(arguments).await?;
     let costs = costs(arguments).await?;
     let measured = compete(arguments).await?;
     if let Some(measured) = &measured {
@@ -117,9 +124,22 @@ async fn bench(arguments: &Arguments) -> Result<(), BenchError> {
         println!("{}", figures.table());
         figures.add_to(&mut summary);
     }
+    if !functions.is_empty() {
+        let figures = cold::measure(&functions).await;
+        let figures = figures.map_err(BenchError::of(cold::NAME))?;
+        println!("{}", figures.table());
+        figures.add_to(&mut summary);
+    }
     let path = summary::write(&summary)?;
     eprintln!("written: {}", path.display());
     Ok(())
+}
+
+async fn functions(arguments: &Arguments) -> Result<Vec<cold::Built>, BenchError> {
+    if !arguments.wants(cold::NAME) {
+        return Ok(Vec::new());
+    }
+    cold::build().await.map_err(BenchError::of(cold::NAME))
 }
 
 async fn costs(arguments: &Arguments) -> Result<Vec<Cost>, BenchError> {

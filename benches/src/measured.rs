@@ -73,7 +73,8 @@ impl Row {
 }
 
 impl Ratio {
-    fn of(ratios: &[f64]) -> Option<Self> {
+    /// None of none.
+    pub(crate) fn of(ratios: &[f64]) -> Option<Self> {
         Some(Self {
             median: median(ratios),
             min: ratios.iter().copied().reduce(f64::min)?,

@@ -80,7 +80,8 @@ pub(crate) fn write(summary: &Summary) -> Result<PathBuf, BenchError> {
     Ok(path)
 }
 
-fn target() -> PathBuf {
+/// Cargo's target folder.
+pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .filter(|folder| !folder.is_empty())
         .map_or_else(

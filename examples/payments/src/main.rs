@@ -3,6 +3,7 @@
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{HandlerError, Inbox, Message};
 use serde::Deserialize;
+use tower::ServiceExt;
 
 /// The body of a message.
 #[derive(Deserialize)]
@@ -59,5 +60,14 @@ async fn book(message: &Message<Payment>, conn: &mut PgConnection) -> Result<(),
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
     let inbox = Inbox::from_env("payments")?;
-    lambda_inbox::run(inbox.handler(book)).await
+    let metrics = metrics_cloudwatch_embedded::Builder::new()
+        .cloudwatch_namespace("lambda-inbox")
+        .init()?;
+    let consumer = inbox.handler(book).map_result(move |answer| {
+        // One line to standard output, from where CloudWatch takes it; now, because afterwards the
+        // environment is frozen. A metric that cannot be written is no reason to fail.
+        let _ = metrics.flush(std::io::stdout());
+        answer
+    });
+    lambda_inbox::run(consumer).await
 }

@@ -1,0 +1,350 @@
+"""What the template must hold, whatever its parameters are."""
+
+import itertools
+import json
+import pathlib
+import re
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from expanded import ROOT, refusals, resources, source  # noqa: E402
+
+DAY = 86_400
+RDS = {
+    "DatabaseHost": "db.abc.eu-central-1.rds.amazonaws.com",
+    "DatabaseResourceId": "db-ABCDEFGHIJKL",
+    "DatabaseSecurityGroupId": "sg-0123456789abcdef0",
+    "OwnerSecretArn": "arn:aws:secretsmanager:eu-central-1:111122223333:secret:owner-AbCdEf",
+    "VpcId": "vpc-0123456789abcdef0",
+    "SubnetIds": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
+}
+# Everything that changes which resources there are.
+STACKS = {
+    "new database": {},
+    "new database, FIFO": {"QueueType": "fifo"},
+    "new database in a network that exists": {name: RDS[name] for name in ("VpcId", "SubnetIds")},
+    "new database with a proxy": {"DatabaseProxy": "true", "DatabaseMultiAz": "true"},
+    "database that exists": RDS,
+    "database that exists, FIFO": RDS | {"QueueType": "fifo"},
+    "database outside of RDS": {"DatabaseUrl": "postgres://u:p@db.example:5432/inbox"},
+}
+
+
+def of_type(found, kind):
+    return {name: it["Properties"] for name, it in found.items() if it["Type"] == kind}
+
+
+def statements(found):
+    """Every statement of every role, with the role's logical id."""
+    for name, role in of_type(found, "AWS::IAM::Role").items():
+        for policy in role.get("Policies", []):
+            for statement in policy["PolicyDocument"]["Statement"]:
+                yield name, statement
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def on_every_stack(test):
+    """Runs the test for each of STACKS."""
+
+    def run(self):
+        for name, parameters in STACKS.items():
+            with self.subTest(name):
+                self.assertEqual(refusals(parameters), [])
+                test(self, parameters, resources(parameters))
+
+    run.__name__ = test.__name__
+    run.__doc__ = test.__doc__
+    return run
+
+
+class EveryStack(unittest.TestCase):
+    @on_every_stack
+    def test_the_mapping_reports_batch_item_failures(self, parameters, found):
+        """A-01: without it Lambda ignores the response and deletes what failed."""
+        mappings = of_type(found, "AWS::Lambda::EventSourceMapping")
+        self.assertEqual(list(mappings), ["ConsumerFunctionMessages"])
+        for mapping in mappings.values():
+            self.assertEqual(mapping["FunctionResponseTypes"], ["ReportBatchItemFailures"])
+            self.assertNotIn("FilterCriteria", mapping)
+
+    @on_every_stack
+    def test_a_message_is_handed_out_often_enough_and_then_kept(self, parameters, found):
+        """A-09, and B-15 as far as a template shows it."""
+        queues = of_type(found, "AWS::SQS::Queue")
+        self.assertEqual(len(queues), 2)
+        for queue in queues.values():
+            policy = queue.get("RedrivePolicy")
+            if policy:
+                self.assertGreaterEqual(int(policy["maxReceiveCount"]), 5)
+                dead = policy["deadLetterTargetArn"].removesuffix(".Arn")
+                self.assertEqual(queues[dead]["MessageRetentionPeriod"], 14 * DAY)
+                self.assertEqual(queue.get("FifoQueue"), queues[dead].get("FifoQueue"))
+
+    @on_every_stack
+    def test_concurrency_is_bounded_by_the_mapping_and_nothing_is_reserved(self, parameters, found):
+        """A-09 and G-12: reserved concurrency throttles polls, which use receives up."""
+        for function in of_type(found, "AWS::Lambda::Function").values():
+            self.assertNotIn("ReservedConcurrentExecutions", function)
+        mapping = found["ConsumerFunctionMessages"]["Properties"]
+        self.assertGreaterEqual(int(mapping["ScalingConfig"]["MaximumConcurrency"]), 2)
+
+    @on_every_stack
+    def test_keys_outlive_every_message(self, parameters, found):
+        """B-15: a FIFO queue's clock starts over on the move to the dead-letter queue."""
+        fifo = parameters.get("QueueType") == "fifo"
+        queue = found["FifoQueue" if fifo else "Queue"]["Properties"]["MessageRetentionPeriod"]
+        dead = found["FifoDeadLetterQueue" if fifo else "DeadLetterQueue"]["Properties"]
+        dead = dead["MessageRetentionPeriod"]
+        comes_back = queue + dead if fifo else max(queue, dead)
+        variables = found["PruneFunction"]["Properties"]["Environment"]["Variables"]
+        days = {name: int(variables[name].removesuffix("d")) * DAY for name in (
+            "LAMBDA_INBOX_RETENTION", "LAMBDA_INBOX_QUEUE_RETENTION")}
+        self.assertEqual(days["LAMBDA_INBOX_QUEUE_RETENTION"], comes_back)
+        self.assertGreaterEqual(days["LAMBDA_INBOX_RETENTION"], comes_back)
+
+    @on_every_stack
+    def test_every_star_has_a_reason_and_no_action_has_one(self, parameters, found):
+        for role, statement in statements(found):
+            reasons = found[role].get("Metadata", {}).get("Wildcards", {})
+            for action in listed(statement["Action"]):
+                self.assertNotIn("*", action, role)
+            starred = [it for it in listed(statement["Resource"]) if "*" in str(it)]
+            if starred:
+                policy = "logs" if "logs:" in str(statement["Action"]) else "network"
+                self.assertTrue(reasons.get(policy), f"{role}: no reason for {starred}")
+
+    @on_every_stack
+    def test_each_function_has_a_role_of_its_own_with_what_it_needs_and_no_more(self, parameters, found):
+        need = {
+            "ConsumerRole": {"logs", "sqs", "rds-db", "ec2"},
+            "PruneRole": {"logs", "rds-db", "ec2"},
+            "MigrateRole": {"logs", "secretsmanager", "ec2"},
+        }
+        functions = of_type(found, "AWS::Lambda::Function")
+        roles = {name: function["Role"] for name, function in functions.items()}
+        self.assertEqual(
+            roles,
+            {f"{name}Function": f"{name}Role.Arn" for name in ("Consumer", "Prune", "Migrate")},
+        )
+        for role, services in need.items():
+            if "DatabaseUrl" in parameters:
+                services = services - {"rds-db", "secretsmanager", "ec2"}
+            allowed = {
+                action.partition(":")[0]
+                for name, statement in statements(found)
+                if name == role and statement["Effect"] == "Allow"
+                for action in listed(statement["Action"])
+            }
+            self.assertEqual(allowed, services, role)
+            self.assertNotIn("ManagedPolicyArns", found[role]["Properties"])
+
+    @on_every_stack
+    def test_a_function_may_connect_as_its_own_database_user_only(self, parameters, found):
+        for role, user in (("ConsumerRole", "consumer"), ("PruneRole", "prune")):
+            connects = [s for name, s in statements(found) if name == role and s["Action"] == "rds-db:connect"]
+            self.assertEqual(len(connects), 0 if "DatabaseUrl" in parameters else 1)
+            function = found[role.replace("Role", "Function")]["Properties"]
+            for statement in connects:
+                self.assertTrue(statement["Resource"].endswith(f"/lambda_inbox_{user}"))
+                variables = function["Environment"]["Variables"]
+                self.assertEqual(variables["LAMBDA_INBOX_DB_USER"], f"lambda_inbox_{user}")
+                self.assertEqual(variables["LAMBDA_INBOX_DB_AUTH"], "iam")
+
+    @on_every_stack
+    def test_the_functions_code_is_denied_what_only_lambda_needs(self, parameters, found):
+        for function in of_type(found, "AWS::Lambda::Function").values():
+            if "VpcConfig" not in function:
+                continue
+            role = function["Role"].removesuffix(".Arn")
+            of_role = [s for name, s in statements(found) if name == role and "ec2" in str(s["Action"])]
+            self.assertEqual({s["Effect"] for s in of_role}, {"Allow", "Deny"})
+            denied = next(s for s in of_role if s["Effect"] == "Deny")
+            self.assertEqual(denied["Condition"], {"Null": {"lambda:SourceFunctionArn": "false"}})
+
+    @on_every_stack
+    def test_the_database_is_private_encrypted_and_not_deleted_by_mistake(self, parameters, found):
+        for name, database in of_type(found, "AWS::RDS::DBInstance").items():
+            self.assertIs(database["PubliclyAccessible"], False)
+            self.assertIs(database["StorageEncrypted"], True)
+            self.assertIs(database["DeletionProtection"], True)
+            self.assertIs(database["EnableIAMDatabaseAuthentication"], True)
+            self.assertIs(database["ManageMasterUserPassword"], True)
+            self.assertNotIn("MasterUserPassword", database)
+            for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+                self.assertEqual(found[name][policy], "Snapshot")
+
+    @on_every_stack
+    def test_nothing_comes_in_from_an_address(self, parameters, found):
+        """The database and the endpoint are reached from security groups, never from a block."""
+        for group in of_type(found, "AWS::EC2::SecurityGroup").values():
+            self.assertNotIn("SecurityGroupIngress", group)
+        for rule in of_type(found, "AWS::EC2::SecurityGroupIngress").values():
+            self.assertIn("SourceSecurityGroupId", rule)
+            self.assertFalse({"CidrIp", "CidrIpv6"} & set(rule))
+        self.assertEqual(of_type(found, "AWS::EC2::InternetGateway"), {})
+
+    @on_every_stack
+    def test_whoever_may_reach_a_group_is_let_in_there(self, parameters, found):
+        """G-05: a rule on one side alone is a function that times out."""
+        out = {
+            (rule["GroupId"], rule["DestinationSecurityGroupId"], str(rule["FromPort"]))
+            for rule in of_type(found, "AWS::EC2::SecurityGroupEgress").values()
+            if "DestinationSecurityGroupId" in rule
+        }
+        into = {
+            (rule["SourceSecurityGroupId"], rule["GroupId"], str(rule["FromPort"]))
+            for rule in of_type(found, "AWS::EC2::SecurityGroupIngress").values()
+        }
+        self.assertEqual(out, into)
+        if "DatabaseUrl" not in parameters:
+            reach = {source for source, _, _ in out}
+            groups = ("Consumer", "Prune", "Migrate", "Rotation")
+            self.assertLessEqual({f"{name}SecurityGroup" for name in groups}, reach)
+
+    @on_every_stack
+    def test_the_consumer_comes_after_the_tables(self, parameters, found):
+        for function in ("ConsumerFunction", "PruneFunction"):
+            self.assertIn("Tables", listed(found[function].get("DependsOn", [])))
+        tables = found["Tables"]["Properties"]
+        self.assertEqual(tables["ServiceToken"], "MigrateFunction.Arn")
+        for way in of_type(found, "AWS::EC2::SecurityGroupEgress"):
+            if way.startswith("MigrateTo"):
+                self.assertIn(way, tables["After"])
+
+    @on_every_stack
+    def test_alarms_look_at_what_moves(self, parameters, found):
+        """A-16: NumberOfMessagesSent of a dead-letter queue stays at zero."""
+        alarms = of_type(found, "AWS::CloudWatch::Alarm")
+        self.assertNotIn("NumberOfMessagesSent", json.dumps(alarms))
+        queues = {queue for queue in of_type(found, "AWS::SQS::Queue")}
+        looked_at = {
+            (dimension["Value"].removesuffix(".QueueName"), alarm["MetricName"])
+            for alarm in alarms.values()
+            for dimension in alarm.get("Dimensions", [])
+            if dimension["Name"] == "QueueName"
+        }
+        prefix = "Fifo" if parameters.get("QueueType") == "fifo" else ""
+        self.assertEqual(
+            looked_at,
+            {
+                (f"{prefix}Queue", "ApproximateAgeOfOldestMessage"),
+                (f"{prefix}DeadLetterQueue", "ApproximateNumberOfMessagesVisible"),
+            },
+        )
+        self.assertEqual({name for name, _ in looked_at}, queues)
+        self.assertEqual(alarms["PruneNotFinishedAlarm"]["TreatMissingData"], "breaching")
+
+    def test_alarms_reach_the_topic_where_there_is_one(self):
+        topic = "arn:aws:sns:eu-central-1:111122223333:alarms"
+        for alarm in of_type(resources({"AlarmTopicArn": topic}), "AWS::CloudWatch::Alarm").values():
+            self.assertEqual(alarm["AlarmActions"], [topic])
+        for alarm in of_type(resources(), "AWS::CloudWatch::Alarm").values():
+            self.assertNotIn("AlarmActions", alarm)
+
+    def test_every_metric_that_is_shown_or_watched_is_counted_somewhere(self):
+        counted = set()
+        for path in ROOT.glob("crates/*/src/metrics.rs"):
+            counted |= set(re.findall(r'"((?:lambda_inbox|messaging)\.[a-z_.]+)"', path.read_text()))
+        used = set(re.findall(r"\b((?:lambda_inbox|messaging)\.[a-z_]+\.[a-z_]+)\b", (ROOT / "template.yaml").read_text()))
+        self.assertLessEqual(used, counted)
+        self.assertIn("lambda_inbox.inbox.failed", used)
+
+    @on_every_stack
+    def test_the_dashboard_is_json(self, parameters, found):
+        body = found["Dashboard"]["Properties"]["DashboardBody"]
+        self.assertGreater(len(json.loads(body)["widgets"]), 5)
+
+    def test_logical_ids_are_the_ones_that_were_deployed_before(self):
+        """G-04: a renamed id makes a second resource beside the first. Add new ones to the file; never
+        take one out without a word in the upgrade notes."""
+        known = (pathlib.Path(__file__).parent / "logical_ids.txt").read_text().split()
+        found = set()
+        for parameters in STACKS.values():
+            found |= set(resources(parameters))
+        self.assertEqual(sorted(found), known)
+
+    def test_the_schema_version_is_that_of_the_last_migration(self):
+        numbers = [int(path.name[:4]) for path in (ROOT / "migrations").glob("*.sql")]
+        self.assertEqual(source()["Resources"]["Tables"]["Properties"]["SchemaVersion"], max(numbers))
+
+
+class Timeouts(unittest.TestCase):
+    def test_the_visibility_timeout_is_six_times_the_functions_and_the_window(self):
+        """A-10 and G-01: one parameter moves both."""
+        declared = source()["Parameters"]
+        timeouts = declared["FunctionTimeout"]["AllowedValues"]
+        windows = declared["BatchWindow"]["AllowedValues"]
+        for timeout, window, kind in itertools.product(timeouts, windows, ("standard", "fifo")):
+            parameters = {"FunctionTimeout": timeout, "BatchWindow": window, "QueueType": kind}
+            if kind == "fifo" and window != "0":
+                self.assertTrue(refusals(parameters))
+                continue
+            with self.subTest(**parameters):
+                found = resources(parameters)
+                queue = found["FifoQueue" if kind == "fifo" else "Queue"]["Properties"]
+                function = found["ConsumerFunction"]["Properties"]
+                expected = 6 * int(function["Timeout"]) + int(window)
+                self.assertEqual(queue["VisibilityTimeout"], expected)
+                mapping = found["ConsumerFunctionMessages"]["Properties"]
+                has_window = "MaximumBatchingWindowInSeconds" in mapping
+                self.assertEqual(has_window, kind == "standard")
+
+
+class Refusals(unittest.TestCase):
+    def test_what_cannot_work_is_refused_before_anything_is_deployed_and_says_why(self):
+        for parameters, text in [
+            # G-12.
+            ({"MaximumConcurrency": "1"}, "from 2 to 1000"),
+            ({"MaximumConcurrency": "1001"}, "from 2 to 1000"),
+            # G-13.
+            ({"BatchSize": "100"}, "needs a BatchWindow"),
+            ({"BatchSize": "11"}, "needs a BatchWindow"),
+            ({"BatchSize": "10001", "BatchWindow": "5"}, "from 1 to 10000"),
+            ({"QueueType": "fifo", "BatchWindow": "5"}, "no batching window"),
+            ({"QueueType": "fifo", "BatchSize": "100", "BatchWindow": "5"}, "10 messages at most"),
+            ({"QueueType": "fifo", "KeyRetentionDays": "14"}, "18 or more"),
+            # A-09.
+            ({"MaxReceiveCount": "1"}, "from 5 to 1000"),
+            ({"MaxReceiveCount": "4"}, "from 5 to 1000"),
+            ({"KeyRetentionDays": "7"}, "must be 14"),
+            ({"FunctionTimeout": "45"}, "visibility timeout"),
+            ({"Architecture": "arm"}, "Architecture"),
+            ({"PruneSchedule": "rate(1 hours)"}, "singular for 1"),
+            ({"PruneSchedule": "rate(2 hour)"}, "singular for 1"),
+            ({"PruneSchedule": "every hour"}, "rate(1 hour)"),
+            ({"PruneSchedule": "cron(0 3 * * *)"}, "six fields"),
+            ({"DatabaseHost": "db.example:5432"}, "without a port"),
+            ({"DatabaseVersion": "13"}, "14 to 18"),
+            ({"SubnetIds": "subnet-0123456789abcdef0"}, "two or more"),
+            ({"VpcId": RDS["VpcId"]}, "Set SubnetIds"),
+            (RDS | {"VpcId": "", "SubnetIds": ""}, "Set VpcId"),
+            (RDS | {"DatabaseResourceId": ""}, "set DatabaseResourceId"),
+            (RDS | {"DatabaseSecurityGroupId": ""}, "set DatabaseSecurityGroupId"),
+            (RDS | {"OwnerSecretArn": ""}, "set OwnerSecretArn"),
+            (RDS | {"DatabaseProxy": "true"}, "DatabaseProxy to false"),
+            (RDS | {"DatabaseUrl": "postgres://u:p@h/d"}, "both set"),
+            ({"DatabaseUrl": "mysql://h/d"}, "postgres://"),
+            ({"AlarmTopicArn": "alarms"}, "SNS topic"),
+        ]:
+            with self.subTest(**parameters):
+                said = refusals(parameters)
+                self.assertTrue(any(text in it for it in said), said)
+
+    def test_every_schedule_that_eventbridge_takes_is_taken(self):
+        for schedule in ("rate(1 hour)", "rate(12 hours)", "rate(1 day)", "cron(0 3 * * ? *)", "rate(30 minutes)"):
+            self.assertEqual(refusals({"PruneSchedule": schedule}), [], schedule)
+
+    def test_every_constraint_has_a_text(self):
+        for name, declared in source()["Parameters"].items():
+            self.assertTrue(declared.get("Description"), name)
+            if {"AllowedPattern", "MinValue", "MaxValue"} & set(declared):
+                self.assertTrue(declared.get("ConstraintDescription"), name)
+
+
+if __name__ == "__main__":
+    unittest.main()
