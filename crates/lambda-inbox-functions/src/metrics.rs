@@ -10,6 +10,8 @@ pub const PARTITIONS_DROPPED: &str = "lambda_inbox.prune.partitions_dropped";
 /// Gauge, seconds: the age of the oldest key left, in either table. An alarm on it finds a prune that
 /// does not run, or does not keep up.
 pub const OLDEST_KEY: &str = "lambda_inbox.prune.oldest_key";
+/// Gauge, `{row}`: keys left, as the server estimates them.
+pub const ROWS_LEFT: &str = "lambda_inbox.prune.rows_left";
 /// Gauge, 1 or 0: whether everything that was due is gone.
 pub const FINISHED: &str = "lambda_inbox.prune.finished";
 /// Gauge, seconds: the age of the oldest transaction that keeps dead rows from being cleaned up.
@@ -32,6 +34,7 @@ pub(crate) fn record(report: &PruneReport) {
     metrics::counter!(ROWS).increment(report.rows);
     metrics::counter!(PARTITIONS_DROPPED).increment(dropped as u64);
     metrics::gauge!(OLDEST_KEY).set(oldest.fold(0.0, f64::max));
+    metrics::gauge!(ROWS_LEFT).set(report.rows_left as f64);
     metrics::gauge!(FINISHED).set(if report.finished { 1.0 } else { 0.0 });
     metrics::gauge!(OLDEST_TRANSACTION).set(report.oldest_transaction_seconds.unwrap_or_default());
     metrics::histogram!(DURATION).record(report.seconds);

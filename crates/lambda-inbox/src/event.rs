@@ -3,9 +3,11 @@
 //! A typed event fails as a whole: one record that does not fit would send the other nine back too.
 //! So nothing but the shape is looked at here, and each record is decoded on its own.
 
+use aws_lambda_events::sqs::SqsMessage;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
+use std::sync::Arc;
 
 /// An invocation's undecoded event. It deserialises from any JSON, so that a wrong event is refused
 /// by [`InboxService`](crate::InboxService) with a text that names the fix.
@@ -20,6 +22,19 @@ impl InboxEvent {
     /// Where `json` is not JSON.
     pub fn from_json(json: impl Into<String>) -> Result<Self, serde_json::Error> {
         RawValue::from_string(json.into()).map(Self)
+    }
+
+    /// The messages of an event whose records are all as they should be, which is the rule: one pass over
+    /// the text instead of two. `None` where they must be looked at one by one.
+    pub(crate) fn messages(&self) -> Option<Vec<Arc<SqsMessage>>> {
+        #[derive(Deserialize)]
+        struct Messages {
+            #[serde(rename = "Records")]
+            records: Vec<Arc<SqsMessage>>,
+        }
+        let Messages { records } = serde_json::from_str(self.0.get()).ok()?;
+        let first = records.first()?;
+        (first.event_source.as_deref() == Some(SQS)).then_some(records)
     }
 
     /// The raw records of an SQS event.

@@ -12,6 +12,10 @@ use std::time::Duration;
 /// OpenTelemetry's.
 pub const PROCESS_DURATION: &str = "messaging.process.duration";
 
+/// Histogram, seconds: one claim of a message or of a set, with the BEGIN in front of it and the wait for
+/// other deliveries of the same keys.
+pub const CLAIM_DURATION: &str = "lambda_inbox.claim.duration";
+
 /// Counter, `{message}`: committed now.
 pub const PROCESSED: &str = "lambda_inbox.inbox.processed";
 /// Counter, `{message}`: committed as explicitly nothing to do.
@@ -66,5 +70,10 @@ pub(crate) fn increment(name: &'static str, consumer: &str) {
 
 pub(crate) fn duration(consumer: &str, elapsed: Duration) {
     metrics::histogram!(PROCESS_DURATION, "consumer" => consumer.to_owned())
+        .record(elapsed.as_secs_f64());
+}
+
+pub(crate) fn claim_duration(consumer: &Consumer, elapsed: Duration) {
+    metrics::histogram!(CLAIM_DURATION, "consumer" => consumer.as_str().to_owned())
         .record(elapsed.as_secs_f64());
 }

@@ -8,6 +8,7 @@ use crate::body::Decode;
 use crate::content::{Content, ContentError, ResolveError, is_s3_test_event, unwrap};
 use crate::deadline::Deadline;
 use crate::error::chain;
+use crate::event::{EventError, InboxEvent};
 use crate::inbox::{S3TestEvents, Settings};
 use crate::key::{Keyed, by_message_id};
 use crate::message::{Message, receive_count, sent_at};
@@ -67,26 +68,28 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Decodes and keys every record. Waits only for bodies that stand in S3.
+    ///
+    /// # Errors
+    /// [`EventError`] where the event is not one of SQS.
     pub(crate) async fn new(
         settings: &Settings,
         deadline: &Deadline,
-        records: &[&RawValue],
-    ) -> Self {
+        event: InboxEvent,
+    ) -> Result<Self, EventError> {
         let mut queue_arn = None;
-        let (heads, decoded): (Vec<Head>, Vec<_>) = records
-            .iter()
-            .map(|record| head_and_message(record, &mut queue_arn))
-            .unzip();
+        let (heads, decoded) = heads_and_messages(&event, &mut queue_arn)?;
+        // Everything needed has been copied out of the text, which may be 6 MB.
+        drop(event);
         let fifo = heads.iter().any(|head| head.fifo);
         let receive_counts = receive_counts(settings, &decoded);
-        let mut work = Vec::with_capacity(records.len());
+        let mut work = Vec::with_capacity(heads.len());
         let mut preparing = heads
             .iter()
             .zip(decoded)
             .map(|(head, message)| prepare(settings, deadline, head, message));
         // Nothing is waited for but bodies in S3, so only with a resolver is there anything to overlap.
         if settings.resolver.is_some() {
-            while work.len() < records.len() {
+            while work.len() < heads.len() {
                 work.extend(join_all(preparing.by_ref().take(FETCHES_MAX)).await);
             }
         } else {
@@ -114,12 +117,12 @@ impl Plan {
             work,
         });
         let jobs = jobs.collect();
-        Self {
+        Ok(Self {
             identities,
             jobs,
             queue_arn,
             fifo,
-        }
+        })
     }
 }
 
@@ -154,6 +157,25 @@ fn groups(fifo: bool, heads: &[Head]) -> Vec<Option<Arc<str>>> {
     groups
         .map(|group| Some(Arc::from(group.unwrap_or_default())))
         .collect()
+}
+
+type Decoded = Vec<Result<Arc<SqsMessage>, DecodeError>>;
+
+fn heads_and_messages(
+    event: &InboxEvent,
+    queue_arn: &mut Option<Arc<str>>,
+) -> Result<(Vec<Head>, Decoded), EventError> {
+    if let Some(messages) = event.messages() {
+        let heads = messages
+            .iter()
+            .map(|message| Head::of_message(message, queue_arn));
+        return Ok((heads.collect(), messages.into_iter().map(Ok).collect()));
+    }
+    let records = event.records()?;
+    Ok(records
+        .into_iter()
+        .map(|record| head_and_message(record, queue_arn))
+        .unzip())
 }
 
 /// Keeps the ARN of the event's queue, which is the same in all records, once.

@@ -69,19 +69,15 @@ impl InboxService {
     async fn invoke(self, event: LambdaEvent<InboxEvent>) -> Result<SqsBatchResponse, InboxError> {
         let settings = &*self.settings;
         let deadline = Deadline::new(event.context.deadline, settings.timing.clone());
-        let plan = match event.payload.records() {
-            Ok(records) => Plan::new(settings, &deadline, &records).await,
-            Err(source) => {
-                let consumer = settings.consumer.clone();
-                return Err(InboxError::Event { consumer, source });
-            }
-        };
+        let plan = Plan::new(settings, &deadline, event.payload).await;
+        let plan = plan.map_err(|source| InboxError::Event {
+            consumer: settings.consumer.clone(),
+            source,
+        })?;
         if plan.fifo && !self.scope.keeps_order() {
             let consumer = settings.consumer.clone();
             return Err(InboxError::Fifo { consumer });
         }
-        // Everything needed has been copied out of the text, which may be 6 MB.
-        drop(event);
         let span = span::batch(
             &settings.consumer,
             plan.queue_arn.as_deref(),

@@ -119,6 +119,10 @@ impl Run<'_> {
             let time_ordered = self.report.time_ordered.get_or_insert_default();
             time_ordered.oldest_seconds = oldest;
         }
+        self.report.rows_left = sqlx::query_scalar(AssertSqlSafe(sql::rows_left(self.schema)))
+            .persistent(false)
+            .fetch_one(&mut *self.connection)
+            .await?;
         self.report.oldest_transaction_seconds = sqlx::query_scalar(sql::OLDEST_TRANSACTION)
             .persistent(false)
             .fetch_one(&mut *self.connection)

@@ -21,6 +21,8 @@ pub struct PruneReport {
     pub seconds: f64,
     /// The age, since it was processed, of the oldest key left in the keyed table.
     pub oldest_seconds: Option<f64>,
+    /// How many rows the tables of keys have left, as the server estimates it since the last analysis.
+    pub rows_left: i64,
     /// The keyed table, by consumer.
     pub consumers: Vec<ConsumerPruned>,
     /// The time-ordered table, where there is one.

@@ -171,6 +171,16 @@ pub(super) fn oldest_sent(schema: &Schema) -> String {
     )
 }
 
+/// The server's estimate of the rows of both tables of keys, partitions included; nothing is scanned.
+pub(super) fn rows_left(schema: &Schema) -> String {
+    let (inbox, by_time) = (format!("{}.inbox", schema.quoted()), table_name(schema));
+    format!(
+        "SELECT coalesce(sum(greatest(c.reltuples, 0)), 0)::int8 FROM pg_class AS c \
+         WHERE c.oid IN (to_regclass('{inbox}'), to_regclass('{by_time}')) AND c.relkind = 'r' \
+         OR c.oid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = to_regclass('{by_time}'))"
+    )
+}
+
 /// The age of the oldest transaction of this database, or of a prepared one, that has a snapshot.
 pub(super) const OLDEST_TRANSACTION: &str = "SELECT extract(epoch FROM clock_timestamp() - min(began))::float8 FROM (\
        SELECT xact_start AS began FROM pg_stat_activity \

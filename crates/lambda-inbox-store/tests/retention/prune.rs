@@ -250,3 +250,11 @@ async fn a_role_that_may_not_delete_is_told_what_to_be_granted() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn the_report_has_the_servers_estimate_of_what_is_left() {
+    let mut world = World::new().await;
+    world.keys("payments", 10, DAY).await;
+    world.run("ANALYZE lambda_inbox.inbox").await;
+    assert_eq!(world.prune(usual()).await.rows_left, 10);
+}

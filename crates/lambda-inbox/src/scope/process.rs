@@ -7,11 +7,13 @@ use crate::body::Decode;
 use crate::error::{chain, store_chain};
 use crate::handler::{Handler, HandlerError};
 use crate::message::Message;
+use crate::metrics;
 use crate::outcome::{Mark, Outcome, Verdict};
 use lambda_inbox_store::{
     Claim, Claimed, Entry, Failure, Settled, StoreError, Violation, Withdrawal,
 };
 use std::sync::Arc;
+use std::time::Instant;
 
 /// How one attempt at a record ended.
 pub(crate) enum Attempt {
@@ -54,7 +56,10 @@ where
             Ok(connection) => connection,
             Err(error) => return self.refused(error),
         };
-        let mut claim = match connection.claim(Arc::clone(entry), &limits).await {
+        let started = Instant::now();
+        let claimed = connection.claim(Arc::clone(entry), &limits).await;
+        metrics::claim_duration(&self.batch.settings.consumer, started.elapsed());
+        let mut claim = match claimed {
             Ok(Claimed::Won(claim)) => claim,
             Ok(Claimed::Existing(existing)) => {
                 self.link.put_back(existing.connection);

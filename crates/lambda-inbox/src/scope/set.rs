@@ -6,11 +6,13 @@ use super::verdicts;
 use crate::batch::Batch;
 use crate::body::Decode;
 use crate::message::Message;
+use crate::metrics;
 use crate::outcome::Verdict;
 use crate::plan::{Job, Prepared};
 use lambda_inbox_store::{ClaimedMany, Entry, Failure, Key, RowClaim, StoreError};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// One record of a set.
 pub(super) struct Unit<B> {
@@ -82,14 +84,14 @@ pub(super) async fn claim(
 ) -> Result<ClaimedMany, Trouble> {
     let limits = batch.deadline.limits();
     let connection = link.connection(fresh).await.map_err(trouble)?;
-    connection
-        .claim_many(entries, &limits)
-        .await
-        .map_err(|failure| {
-            let Failure { error, connection } = *failure;
-            link.put_back(connection);
-            trouble(error)
-        })
+    let started = Instant::now();
+    let claimed = connection.claim_many(entries, &limits).await;
+    metrics::claim_duration(&batch.settings.consumer, started.elapsed());
+    claimed.map_err(|failure| {
+        let Failure { error, connection } = *failure;
+        link.put_back(connection);
+        trouble(error)
+    })
 }
 
 pub(super) fn trouble(error: StoreError) -> Trouble {

@@ -102,6 +102,10 @@ async fn every_outcome_is_counted_under_its_own_name() {
         .iter()
         .find(|(key, ..)| key.key().name() == names::PROCESS_DURATION);
     assert!(matches!(durations, Some((.., DebugValue::Histogram(values))) if values.len() == 4));
+    let claims = values
+        .iter()
+        .find(|(key, ..)| key.key().name() == names::CLAIM_DURATION);
+    assert!(matches!(claims, Some((.., DebugValue::Histogram(values))) if values.len() == 4));
 }
 
 /// The log, kept.
