@@ -113,7 +113,7 @@ async fn every_scope_keeps_its_promise_behind_a_pooler() {
             "{scope}"
         );
         let prepared = "SELECT count(*) FROM pg_stat_activity WHERE query ILIKE '%prepare %' \
-                        AND pid <> pg_backend_pid()";
+                        AND pid <> pg_backend_pid() AND datname = current_database()";
         assert_eq!(world.count(prepared).await, 0, "{scope}");
     }
 }
