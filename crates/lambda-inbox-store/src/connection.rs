@@ -268,13 +268,9 @@ impl Connection {
 
     /// Whether so much time has passed since it was last used that it may be dead.
     pub(crate) fn has_idled(&self) -> bool {
-        // A clock that was set back tells nothing.
-        self.reused
-            && self
-                .session
-                .kept_at
-                .elapsed()
-                .is_ok_and(|idle| idle > IDLE_MAX)
+        // A clock that was set back tells nothing, so the connection is asked.
+        let idle = self.session.kept_at.elapsed();
+        self.reused && !idle.is_ok_and(|idle| idle <= IDLE_MAX)
     }
 
     /// Gives it back for the next use.

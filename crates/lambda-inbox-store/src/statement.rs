@@ -98,7 +98,12 @@ impl Connection {
         }
         match timeout_at(until, self.send(statement, rows, wait)).await {
             Ok(Ok(claims)) => Ok((claims, self)),
-            Ok(Err(error)) if error.class() == Class::Connection => failed(error, None),
+            // Where not even the roll-back worked, the connection may be inside a transaction.
+            Ok(Err(error))
+                if error.class() == Class::Connection || error.stage() == Stage::RollBack =>
+            {
+                failed(error, None)
+            }
             Ok(Err(error)) => failed(error, Some(self)),
             Err(_) => failed(StoreError::no_answer(Stage::Statement), None),
         }

@@ -4,6 +4,7 @@ use crate::error::sources;
 use crate::message::Message;
 use lambda_inbox_store::sqlstate;
 use sqlx::PgConnection;
+use sqlx::postgres::PgDatabaseError;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -143,7 +144,7 @@ impl HandlerError {
     /// A prepared statement that the server has dropped, or whose result a migration has changed. sqlx
     /// would run it again and again, so only a new session mends it.
     pub(crate) fn is_of_the_session(&self) -> bool {
-        self.has_sqlstate(&["26000", "0A000"])
+        self.has_sqlstate(&["26000"]) || self.answers().any(is_outdated_plan)
     }
 
     fn has_sqlstate(&self, codes: &[&str]) -> bool {
@@ -152,10 +153,22 @@ impl HandlerError {
 
     /// The server's codes in the error and its sources, outermost first.
     pub(crate) fn sqlstates(&self) -> impl Iterator<Item = String> {
-        sources(&*self.source)
-            .filter_map(|error| error.downcast_ref::<sqlx::Error>())
-            .filter_map(sqlstate)
+        self.answers().filter_map(sqlstate)
     }
+
+    fn answers(&self) -> impl Iterator<Item = &sqlx::Error> {
+        sources(&*self.source).filter_map(|error| error.downcast_ref::<sqlx::Error>())
+    }
+}
+
+/// Its SQLSTATE, 0A000, is also that of statements that will never work, and its text is translated; but
+/// only one function of the server's raises it.
+fn is_outdated_plan(error: &sqlx::Error) -> bool {
+    let answer = error.as_database_error();
+    let answer = answer.and_then(|answer| answer.try_downcast_ref::<PgDatabaseError>());
+    answer.is_some_and(|answer| {
+        answer.code() == "0A000" && answer.routine() == Some("RevalidateCachedQuery")
+    })
 }
 
 // HandlerError is not an `Error` itself, or this conversion would collide with the reflexive one.

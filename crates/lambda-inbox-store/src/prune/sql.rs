@@ -40,17 +40,22 @@ pub(super) fn consumers(schema: &Schema) -> String {
 /// Returns how many, and the time to go on from. Rows that someone holds are left out.
 pub(super) fn delete_keys(schema: &Schema) -> String {
     let inbox = format!("{}.inbox", schema.quoted());
-    let is_due = "i.consumer = $1 AND i.processed_at < now() - make_interval(secs => $2)";
+    let is_due = "consumer = $1 AND processed_at < now() - make_interval(secs => $2)";
+    delete_oldest(&inbox, is_due, "processed_at", ["$3", "$4"])
+}
+
+/// Looked for and locked first, in the order of the index, because a DELETE has no LIMIT.
+fn delete_oldest(table: &str, is_due: &str, time: &str, [from, limit]: [&str; 2]) -> String {
     format!(
         "WITH due AS MATERIALIZED (\
-           SELECT i.ctid FROM {inbox} AS i WHERE {is_due} AND i.processed_at >= {} \
-           ORDER BY i.processed_at LIMIT $4 FOR UPDATE SKIP LOCKED), \
+           SELECT ctid FROM {table} WHERE {is_due} AND {time} >= {} \
+           ORDER BY {time} LIMIT {limit} FOR UPDATE SKIP LOCKED), \
          gone AS (\
-           DELETE FROM {inbox} AS i WHERE i.ctid = ANY (ARRAY(SELECT ctid FROM due)) AND {is_due} \
-           RETURNING i.processed_at) \
+           DELETE FROM {table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM due)) AND {is_due} \
+           RETURNING {time}) \
          SELECT count(*), {} FROM gone",
-        at("$3"),
-        microseconds("max(processed_at)")
+        at(from),
+        microseconds(&format!("max({time})"))
     )
 }
 
@@ -68,18 +73,8 @@ pub(super) fn count_keys(schema: &Schema) -> String {
 /// returns as [`delete_keys`].
 pub(super) fn delete_failures(schema: &Schema) -> String {
     let log = format!("{}.inbox_failure", schema.quoted());
-    let is_due = "f.failed_at < now() - make_interval(secs => $1)";
-    format!(
-        "WITH due AS MATERIALIZED (\
-           SELECT f.ctid FROM {log} AS f WHERE {is_due} AND f.failed_at >= {} \
-           ORDER BY f.failed_at LIMIT $3 FOR UPDATE SKIP LOCKED), \
-         gone AS (\
-           DELETE FROM {log} AS f WHERE f.ctid = ANY (ARRAY(SELECT ctid FROM due)) AND {is_due} \
-           RETURNING f.failed_at) \
-         SELECT count(*), {} FROM gone",
-        at("$2"),
-        microseconds("max(failed_at)")
-    )
+    let is_due = "failed_at < now() - make_interval(secs => $1)";
+    delete_oldest(&log, is_due, "failed_at", ["$2", "$3"])
 }
 
 /// Counts what [`delete_failures`] would delete in all, up to `$2`.

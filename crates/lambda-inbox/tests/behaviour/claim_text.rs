@@ -1,12 +1,14 @@
 //! Keys are written into the text of the claim, so what they are made of must not matter; and the claim
 //! is planned once a session, so a session that forgets the plan must not matter either.
 
+use crate::scopes::SCOPES;
 use crate::support::{MINUTE, World, many, one, store_effect, swallow};
 use lambda_inbox::key::Custom;
 use lambda_inbox::sqlx::{self, AssertSqlSafe, PgConnection};
 use lambda_inbox::{Handler, HandlerError, InboxBuilder, InboxService, Message, Outcome, Scope};
 use lambda_inbox_testkit::event::{Record, event};
 use serde_json::json;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const AWKWARD: [&str; 10] = [
     "it's; COMMIT; --",
@@ -21,38 +23,9 @@ const AWKWARD: [&str; 10] = [
     "E'\\x'",
 ];
 
-async fn count(
-    _: &Message<serde_json::Value>,
-    conn: &mut PgConnection,
-) -> Result<(), HandlerError> {
-    sqlx::query("INSERT INTO effect (message_id) VALUES ('x')")
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-async fn nothing(
-    _: &[Message<serde_json::Value>],
-    _: &mut PgConnection,
-) -> Result<(), lambda_inbox::BulkError> {
-    Ok(())
-}
-
 #[tokio::test]
 async fn keys_are_stored_as_they_are_whatever_they_are_made_of() {
-    type Serve = fn(InboxBuilder) -> InboxService;
-    let scopes: [(&str, Serve); 4] = [
-        ("per message", |inbox| inbox.build().unwrap().handler(count)),
-        ("per batch", |inbox| {
-            inbox.scope(Scope::PerBatch).build().unwrap().handler(count)
-        }),
-        ("bulk", |inbox| inbox.build().unwrap().bulk_handler(nothing)),
-        ("statement", |inbox| {
-            let sql = "INSERT INTO effect (message_id) SELECT message_id FROM fresh";
-            inbox.build().unwrap().statement(sql).unwrap()
-        }),
-    ];
-    for (scope, serve) in scopes {
+    for (scope, serve) in SCOPES {
         let world = World::new().await;
         let by_body = Custom::new(|content| {
             let id: String = serde_json::from_str(content.body.unwrap_or_default())?;
@@ -195,4 +168,28 @@ async fn a_plan_that_a_migration_has_outdated_heals_within_the_invocation() {
             "{scope}"
         );
     }
+}
+
+/// The same SQLSTATE as an outdated plan's, and nothing that a new session would mend.
+#[tokio::test]
+async fn a_statement_that_postgres_will_never_run_is_not_tried_again() {
+    static RUNS: AtomicU32 = AtomicU32::new(0);
+    async fn lock_a_count(
+        _: &Message<String>,
+        conn: &mut PgConnection,
+    ) -> Result<(), HandlerError> {
+        RUNS.fetch_add(1, Ordering::Relaxed);
+        let sql = "SELECT count(*) FROM effect FOR UPDATE";
+        let error = sqlx::query(sql).execute(conn).await.unwrap_err();
+        let code = error
+            .as_database_error()
+            .and_then(|e| e.code().map(|c| c.into_owned()));
+        assert_eq!(code.as_deref(), Some("0A000"));
+        Err(error.into())
+    }
+    let world = World::new().await;
+    let service = world.inbox().build().unwrap().text_handler(lock_a_count);
+    let answer = world.deliver(&service, MINUTE, one("m-1")).await;
+    assert_eq!(answer, Ok(vec!["m-1".to_owned()]));
+    assert_eq!(RUNS.load(Ordering::Relaxed), 1);
 }

@@ -12,6 +12,7 @@ mod crowd;
 mod deadline;
 #[cfg(feature = "edi")]
 mod edi;
+mod envelopes;
 mod failure_log;
 mod fifo;
 mod handlers;
@@ -26,6 +27,7 @@ mod per_batch;
 mod pooled;
 mod retention;
 mod round_trips;
+mod scopes;
 mod statement;
 mod support;
 mod time_ordered;

@@ -1,12 +1,11 @@
 //! Behind a pooler in transaction mode every transaction may meet another session: the real PgBouncer.
 
 use crate::observation::Lines;
+use crate::scopes::SCOPES;
 use crate::support::{MINUTE, World, many, one, store_effect, swallow};
 use lambda_inbox::sqlx::postgres::PgConnectOptions;
 use lambda_inbox::sqlx::{self, PgConnection};
-use lambda_inbox::{
-    BulkError, Handler, HandlerError, InboxBuilder, InboxService, Message, Outcome, Profile, Scope,
-};
+use lambda_inbox::{Handler, HandlerError, InboxBuilder, Message, Outcome, Profile};
 use lambda_inbox_testkit::event::{Record, event};
 use lambda_inbox_testkit::postgres::PgBouncer;
 use serde_json::{Value, json};
@@ -18,28 +17,6 @@ fn options(pooler: &PgBouncer) -> PgConnectOptions {
 
 fn inbox(world: &World, pooler: &PgBouncer) -> InboxBuilder {
     world.inbox_on(options(pooler)).profile(Profile::Pooled)
-}
-
-async fn one_effect(message: &Message<Value>, conn: &mut PgConnection) -> Result<(), HandlerError> {
-    sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .persistent(false)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-async fn all_effects(
-    messages: &[Message<Value>],
-    conn: &mut PgConnection,
-) -> Result<(), BulkError> {
-    let ids: Vec<&str> = messages.iter().map(Message::message_id).collect();
-    sqlx::query("INSERT INTO effect (message_id) SELECT unnest($1::text[])")
-        .bind(ids)
-        .persistent(false)
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 fn batch(ids: impl IntoIterator<Item = u32>) -> Value {
@@ -54,25 +31,6 @@ async fn nothing(_: &Message<String>, _: &mut PgConnection) -> Result<(), Handle
     Ok(())
 }
 
-type Serve = fn(InboxBuilder) -> InboxService;
-
-const SCOPES: [(&str, Serve); 4] = [
-    ("per message", |inbox| {
-        inbox.connections(4).build().unwrap().handler(one_effect)
-    }),
-    ("per batch", |inbox| {
-        let inbox = inbox.scope(Scope::PerBatch).build().unwrap();
-        inbox.handler(one_effect)
-    }),
-    ("bulk", |inbox| {
-        inbox.build().unwrap().bulk_handler(all_effects)
-    }),
-    ("statement", |inbox| {
-        let sql = "INSERT INTO effect (message_id) SELECT message_id FROM fresh";
-        inbox.build().unwrap().statement(sql).unwrap()
-    }),
-];
-
 /// Fewer sessions than clients, so that sessions change hands all the time.
 #[tokio::test]
 async fn every_scope_keeps_its_promise_behind_a_pooler() {
@@ -80,9 +38,9 @@ async fn every_scope_keeps_its_promise_behind_a_pooler() {
         let world = World::new().await;
         let pooler = PgBouncer::start(&world.database, 3).await.unwrap();
         let services = [
-            serve(inbox(&world, &pooler)),
-            serve(inbox(&world, &pooler)),
-            serve(inbox(&world, &pooler)),
+            serve(inbox(&world, &pooler).connections(4)),
+            serve(inbox(&world, &pooler).connections(4)),
+            serve(inbox(&world, &pooler).connections(4)),
         ];
         for round in 0..5 {
             // Each pair of neighbours has half of its messages in common.

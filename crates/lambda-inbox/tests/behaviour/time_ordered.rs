@@ -1,11 +1,12 @@
 //! The time-ordered layout: the same promise from a table whose rows are told by send time and key.
 
+use crate::scopes::{SCOPES, one_effect};
 use crate::support::{MINUTE, World, store_effect, swallow};
 use lambda_inbox::key::Custom;
-use lambda_inbox::sqlx::{self, PgConnection};
+use lambda_inbox::sqlx::PgConnection;
 use lambda_inbox::{
-    BuildError, BulkError, Handler, HandlerError, InboxBuilder, InboxService, Layout, Message,
-    Outcome, Partitions, Schema, Scope, create_time_ordered,
+    BuildError, Handler, HandlerError, InboxBuilder, Layout, Message, Outcome, Partitions, Schema,
+    create_time_ordered,
 };
 use lambda_inbox_testkit::event::{Record, event};
 use serde_json::{Value, json};
@@ -37,48 +38,6 @@ async fn keys(world: &World) -> i64 {
         .count("SELECT count(*) FROM lambda_inbox.inbox_by_time")
         .await
 }
-
-async fn one_effect(message: &Message<Value>, conn: &mut PgConnection) -> Result<(), HandlerError> {
-    sqlx::query("INSERT INTO effect (message_id) VALUES ($1)")
-        .bind(message.message_id())
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-async fn all_effects(
-    messages: &[Message<Value>],
-    conn: &mut PgConnection,
-) -> Result<(), BulkError> {
-    let ids: Vec<&str> = messages.iter().map(Message::message_id).collect();
-    sqlx::query("INSERT INTO effect (message_id) SELECT unnest($1::text[])")
-        .bind(ids)
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-type Serve = fn(InboxBuilder) -> InboxService;
-
-const SCOPES: [(&str, Serve); 4] = [
-    ("per message", |inbox| {
-        inbox.build().unwrap().handler(one_effect)
-    }),
-    ("per batch", |inbox| {
-        inbox
-            .scope(Scope::PerBatch)
-            .build()
-            .unwrap()
-            .handler(one_effect)
-    }),
-    ("bulk", |inbox| {
-        inbox.build().unwrap().bulk_handler(all_effects)
-    }),
-    ("statement", |inbox| {
-        let sql = "INSERT INTO effect (message_id) SELECT message_id FROM fresh";
-        inbox.build().unwrap().statement(sql).unwrap()
-    }),
-];
 
 #[tokio::test]
 async fn a_redelivery_is_a_duplicate_in_every_scope() {

@@ -195,7 +195,7 @@ fn an_interchange_that_is_not_whole_is_refused() {
             "the interchange is not whole: UNZ: it counts other messages or groups than there are",
         ),
         (
-            whole.replace("UNH", "XXX"),
+            whole.replace("UNH", "ZZZ"),
             "the interchange is not whole: UNT: it ends no message",
         ),
         (
