@@ -59,11 +59,24 @@ impl PgBouncer {
     /// # Errors
     /// [`PostgresError::NoPgBouncer`], [`PostgresError::NoAccount`] and [`PostgresError::Supervisor`].
     pub async fn start(database: &TestDatabase, sessions: u32) -> Result<Self, PostgresError> {
+        Self::start_with(database, sessions, "").await
+    }
+
+    /// As [`PgBouncer::start`], with sessions in which `query` has been run, as if other clients had
+    /// left something in them. It must have no quotes in it.
+    ///
+    /// # Errors
+    /// As [`PgBouncer::start`].
+    pub async fn start_with(
+        database: &TestDatabase,
+        sessions: u32,
+        query: &str,
+    ) -> Result<Self, PostgresError> {
         let program = find().ok_or(PostgresError::NoPgBouncer)?;
         let account = Account::find()?;
         let options = database.options();
         let port = free_port().map_err(PostgresError::Supervisor)?;
-        let settings = settings(&options, port, sessions);
+        let settings = settings(&options, port, sessions, query);
         let mut child = account
             .command("/bin/sh")
             .args(["-c", SCRIPT, "pgbouncer.sh"])
@@ -133,12 +146,16 @@ fn find() -> Option<PathBuf> {
 
 /// Whoever reaches the port is let in; it is on loopback, and the database is a test's. No start-up
 /// parameter is ignored that PgBouncer refuses by default.
-fn settings(options: &PgConnectOptions, port: u16, sessions: u32) -> String {
+fn settings(options: &PgConnectOptions, port: u16, sessions: u32, query: &str) -> String {
     let url = options.to_url_lossy();
     // As it stands in the URL, where a private server's needs no escapes.
     let password = url.password().unwrap_or_default();
+    let query = match query {
+        "" => String::new(),
+        query => format!(" connect_query='{query}'"),
+    };
     format!(
-        "[databases]\n* = host={} port={} user={} password={password}\n\
+        "[databases]\n* = host={} port={} user={} password={password}{query}\n\
          [pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n\
          auth_type = any\npool_mode = transaction\nmax_client_conn = 200\n\
          default_pool_size = {sessions}\nserver_tls_sslmode = disable\n",

@@ -156,23 +156,27 @@ async fn without_the_profile_the_error_points_to_it() {
     let world = World::new().await;
     let pooler = PgBouncer::start(&world.database, 1).await.unwrap();
     let refused = world.inbox_on(pooler.options()).build().unwrap();
-    let error = world
-        .deliver(&refused.text_handler(store_effect), MINUTE, one("m-1"))
-        .await;
+    let service = refused.text_handler(store_effect);
+    let error = world.deliver(&service, MINUTE, one("m-1")).await;
     let error = error.unwrap_err();
     assert!(error.contains("LAMBDA_INBOX_DB_POOLED"), "{error}");
 
-    // The second client finds the first one's statement in the session that they share.
-    let direct = || {
-        let sql = "INSERT INTO effect (message_id) SELECT message_id FROM fresh";
-        let inbox = world.inbox_on(options(&pooler)).build().unwrap();
-        inbox.statement(sql).unwrap()
-    };
-    let (a, b) = (direct(), direct());
-    assert_eq!(world.deliver(&a, MINUTE, batch([1])).await, Ok(vec![]));
+    // Other clients have prepared statements of the same names in every session.
+    let theirs = "PREPARE lambda_inbox_claim AS SELECT 1; PREPARE sqlx_s_1 AS SELECT 1";
+    let pooler = PgBouncer::start_with(&world.database, 2, theirs)
+        .await
+        .unwrap();
+    let direct = || world.inbox_on(options(&pooler)).build().unwrap();
+    let service = direct().text_handler(nothing);
+    let error = world.deliver(&service, MINUTE, one("m-2")).await;
+    let error = error.unwrap_err();
+    assert!(error.contains("LAMBDA_INBOX_DB_POOLED"), "{error}");
+
+    let sql = "INSERT INTO effect (message_id) SELECT message_id FROM fresh";
+    let service = direct().statement(sql).unwrap();
     world.reports();
-    let answer = world.deliver(&b, MINUTE, batch([2])).await;
-    assert_eq!(answer, Ok(vec!["m-2".to_owned()]));
+    let answer = world.deliver(&service, MINUTE, batch([3])).await;
+    assert_eq!(answer, Ok(vec!["m-3".to_owned()]));
     let reason = world.reports()[0].reason.clone().unwrap_or_default();
     assert!(reason.contains("LAMBDA_INBOX_DB_POOLED"), "{reason}");
 }
