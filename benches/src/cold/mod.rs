@@ -22,7 +22,7 @@ use metric::Metric;
 pub(crate) const NAME: &str = "cold";
 
 /// Of each function, and of each kind.
-const STARTS: usize = 15;
+const STARTS: usize = 50;
 
 /// A server without encryption and without a disk to wait for: both would be the same for all functions, and
 /// hide what differs.
