@@ -1,6 +1,6 @@
--- The example's own tables. Applied once by whoever deploys it, never at a cold start.
+-- The example's own tables. Applied by the deployment, never at a cold start.
 
-CREATE TABLE account (
+CREATE TABLE IF NOT EXISTS account (
     id      text   PRIMARY KEY,
     -- Cents.
     balance bigint NOT NULL CHECK (balance >= 0)
@@ -8,7 +8,7 @@ CREATE TABLE account (
 
 -- One row for each run of the handler. payment_id is deliberately not unique: a payment that is booked
 -- twice shows here, instead of being refused by this one table while another effect is doubled.
-CREATE TABLE payment (
+CREATE TABLE IF NOT EXISTS payment (
     number       bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     payment_id   text        NOT NULL,
     from_account text        NOT NULL REFERENCES account,

@@ -1,7 +1,7 @@
 //! The template itself, deployed by SAM as a user would: everything of it but network and RDS, which an
 //! emulator without an account does not have.
 
-use crate::bank::{AMOUNT, OPENING_BALANCE, id, payment, payment_to};
+use crate::bank::{AMOUNT, id, payment, payment_to};
 use lambda_inbox_testkit::postgres::TestDatabase;
 use lambda_inbox_tests::{Emulator, Function, Queue, eventually};
 use serde_json::{Value, json};
@@ -61,15 +61,6 @@ async fn the_deployed_template_books_payments_once_and_prunes() {
     let emulator = Emulator::from_env();
     let database = TestDatabase::create().await.unwrap();
     let mut connection = database.connect().await.unwrap();
-    sqlx::raw_sql(include_str!("../../examples/payments/schema.sql"))
-        .execute(&mut connection)
-        .await
-        .unwrap();
-    sqlx::query("INSERT INTO account VALUES ('till', $1), ('shop-1', 0)")
-        .bind(OPENING_BALANCE)
-        .execute(&mut connection)
-        .await
-        .unwrap();
     let url = format!("DatabaseUrl={}", database.url());
     let stack = deploy(
         &emulator.unique("inbox"),
@@ -77,7 +68,8 @@ async fn the_deployed_template_books_payments_once_and_prunes() {
     );
     let text = |name: &str| stack[name].as_str().unwrap().to_owned();
 
-    // CloudFormation invokes it on AWS; this emulator knows no custom resources.
+    // CloudFormation invokes it on AWS; this emulator knows no custom resources. The database was empty until
+    // now.
     let migrate = Function::at(&emulator, &text("MigrateFunctionName"));
     let migrated = migrate.invoke(&json!({})).await.unwrap();
     assert_eq!(migrated["schema"], "lambda_inbox", "{migrated}");

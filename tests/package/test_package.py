@@ -20,7 +20,7 @@ echo "$@" >"$CALLS"
 echo "flags=[$CARGO_ENCODED_RUSTFLAGS]" >>"$CALLS"
 case " $* " in *" --release "*) folder=release ;; *) folder=debug ;; esac
 mkdir -p "$CARGO_TARGET_DIR/$folder"
-for name in payments edi-invoic fifo stock-bulk stock-statement lambda-inbox-migrate lambda-inbox-prune; do
+for name in payments edi-invoic fifo stock-bulk stock-statement payments-migrate lambda-inbox-migrate lambda-inbox-prune; do
     cp "$FAKE" "$CARGO_TARGET_DIR/$folder/$name"
 done
 """
@@ -62,7 +62,7 @@ class Package(unittest.TestCase):
         result = self.package(elf(HOST), "--arch", HOST)
         self.assertEqual(result.returncode, 0, result.stderr)
         zips = sorted(self.packed().glob("*.zip"))
-        self.assertEqual(len(zips), 7)
+        self.assertEqual(len(zips), 8)
         for path in zips:
             with zipfile.ZipFile(path) as archive:
                 (entry,) = archive.infolist()
@@ -83,7 +83,7 @@ class Package(unittest.TestCase):
         self.assertIn(f"    AllowedValues: [{HOST}]\n    Default: {HOST}\n", template)
         self.assertNotIn("CodeUri: .\n", template)
         self.assertNotIn("rust-cargolambda", template)
-        for name in ("payments", "lambda-inbox-prune", "lambda-inbox-migrate"):
+        for name in ("payments", "payments-migrate", "lambda-inbox-prune"):
             self.assertEqual(template.count(f"CodeUri: {name}.zip\n"), 1)
 
     def test_a_binary_for_another_processor_is_refused(self):

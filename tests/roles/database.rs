@@ -1,12 +1,12 @@
-//! A server with the roles of docs/sql/roles.sql. A server of its own, because roles belong to all databases
-//! of one.
+//! A server with the roles that the migrate function makes. A server of its own, because roles belong to all
+//! databases of one.
 
 use lambda_inbox::{Schema, migrate};
+use lambda_inbox_store::{Duty, Role, grant};
 use lambda_inbox_testkit::postgres::Cluster;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 
-pub(crate) const ROLES: &str = include_str!("../../docs/sql/roles.sql");
 pub(crate) const GRANTS: &str = include_str!("../../examples/payments/grants.sql");
 
 pub(crate) const CONSUMER: &str = "lambda_inbox_consumer";
@@ -30,7 +30,7 @@ impl Database {
         database
             .apply("INSERT INTO account VALUES ('till', 1000), ('shop', 0)")
             .await;
-        database.apply(ROLES).await;
+        database.grant_all().await;
         database.apply(GRANTS).await;
         database
             .apply(
@@ -47,12 +47,34 @@ impl Database {
             .unwrap()
     }
 
+    pub(crate) async fn grant_all(&self) {
+        let mut owner = self.owner().await;
+        for duty in [Duty::Consumer, Duty::Prune] {
+            let role = Role::new(duty.default_role()).unwrap();
+            grant(&mut owner, &Schema::default(), &role, duty)
+                .await
+                .unwrap();
+        }
+    }
+
     pub(crate) fn options(&self, role: &str) -> PgConnectOptions {
         self.cluster.options().username(role).password(PASSWORD)
     }
 
     pub(crate) async fn connect(&self, role: &str) -> PgConnection {
         PgConnection::connect_with(&self.options(role))
+            .await
+            .unwrap()
+    }
+
+    /// Another database of the server, as its owner.
+    pub(crate) async fn database(&self, name: &str) -> PgConnection {
+        let sql = format!("CREATE DATABASE {name}");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+            .execute(&mut self.owner().await)
+            .await
+            .unwrap();
+        PgConnection::connect_with(&self.cluster.options().database(name))
             .await
             .unwrap()
     }

@@ -268,6 +268,19 @@ class EveryStack(unittest.TestCase):
             found |= set(resources(parameters))
         self.assertEqual(sorted(found), known)
 
+    def test_the_functions_log_in_as_the_roles_that_the_migration_makes(self):
+        found = resources()
+        variables = {
+            name: found[name]["Properties"]["Environment"]["Variables"]
+            for name in ("ConsumerFunction", "PruneFunction", "MigrateFunction")
+        }
+        made = variables["MigrateFunction"]
+        self.assertEqual(made["LAMBDA_INBOX_CONSUMER_ROLES"], variables["ConsumerFunction"]["LAMBDA_INBOX_DB_USER"])
+        self.assertEqual(made["LAMBDA_INBOX_PRUNE_ROLE"], variables["PruneFunction"]["LAMBDA_INBOX_DB_USER"])
+        scripts = ROOT / "crates" / "lambda-inbox-store" / "roles"
+        for name, script in (("CONSUMER_ROLES", "consumer.sql"), ("PRUNE_ROLE", "prune.sql")):
+            self.assertIn(f'CREATE ROLE "{made[f"LAMBDA_INBOX_{name}"]}"', (scripts / script).read_text())
+
     def test_the_schema_version_is_that_of_the_last_migration(self):
         numbers = [int(path.name[:4]) for path in (ROOT / "migrations").glob("*.sql")]
         self.assertEqual(source()["Resources"]["Tables"]["Properties"]["SchemaVersion"], max(numbers))

@@ -6,7 +6,9 @@ use crate::custom_resource::AnswerError;
 use crate::guard::TooShort;
 use crate::queues::QueueError;
 use crate::settings::SettingsError;
-use lambda_inbox_store::{BatchRowsError, KeyError, LayoutError, MigrateError, PruneError};
+use lambda_inbox_store::{
+    BatchRowsError, GrantError, KeyError, LayoutError, MigrateError, PruneError,
+};
 use lambda_runtime::Diagnostic;
 
 /// An invocation of one of the functions failed.
@@ -62,6 +64,12 @@ pub enum FunctionError {
     /// The time-ordered table.
     #[error("the time-ordered layout failed")]
     TimeOrdered(#[from] LayoutError),
+    /// A role.
+    #[error("the tables are done, the roles are not")]
+    Grant(#[from] GrantError),
+    /// What [`migrate_with`](crate::migrate_with) was given.
+    #[error("the inbox's tables and roles are done, your own are not")]
+    Own(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The time was up.
     #[error(
         "it was not done within the function's time; what had been finished stays, and running it \
@@ -92,9 +100,10 @@ impl From<FunctionError> for Diagnostic {
             FunctionError::TooShort(_) => "LambdaInbox.RetentionTooShort",
             FunctionError::Connect(_) => "LambdaInbox.NoConnection",
             FunctionError::Prune(_) => "LambdaInbox.PruneFailed",
-            FunctionError::Migrate(_) | FunctionError::TimeOrdered(_) => {
-                "LambdaInbox.MigrationFailed"
-            }
+            FunctionError::Migrate(_)
+            | FunctionError::TimeOrdered(_)
+            | FunctionError::Grant(_)
+            | FunctionError::Own(_) => "LambdaInbox.MigrationFailed",
             FunctionError::OutOfTime => "LambdaInbox.OutOfTime",
             FunctionError::Answer(_) => "LambdaInbox.CloudFormationNotAnswered",
         };

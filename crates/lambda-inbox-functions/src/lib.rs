@@ -2,6 +2,9 @@
 //! `lambda-inbox-prune` forgets old keys. A consumer does neither: DDL at a cold start would let twenty
 //! environments fight over it, and a consumer that prunes is late when it is needed most.
 //!
+//! A consumer with tables of its own makes a migrate function of [`migrate_with`], so that a deployment brings
+//! them too.
+//!
 //! Both read their settings from the environment; see [`Settings`].
 
 mod chain;
@@ -26,7 +29,7 @@ pub use connect::ConnectError;
 pub use custom_resource::{AnswerError, CustomResource};
 pub use error::FunctionError;
 pub use guard::{Lifetime, TooShort, check};
-pub use migrate::{Layout, MigrateAnswer, migrate};
+pub use migrate::{Layout, MigrateAnswer, OwnTables, migrate, migrate_with};
 pub use prune::{PruneAnswer, prune};
 pub use queues::{DeadLetters, QueueError};
 pub use settings::{Settings, SettingsError};

@@ -5,10 +5,13 @@ use crate::custom_resource::{CustomResource, Request};
 use crate::error::FunctionError;
 use crate::settings::{Settings, partitions};
 use crate::time_left::{work_until, work_until_with_answer};
-use lambda_inbox_store::{Partitions, Schema, create_time_ordered};
+use lambda_inbox_store::{Duty, Partitions, create_time_ordered, grant};
 use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sqlx::PgConnection;
+use std::error::Error;
+use std::pin::Pin;
 use tokio::time::{Instant, timeout_at};
 
 /// Which tables there are to be.
@@ -47,22 +50,42 @@ pub struct MigrateAnswer {
     pub layout: &'static str,
     /// Partitions that were created.
     pub partitions_created: Vec<String>,
+    /// Database roles that have what they need.
+    pub roles: Vec<String>,
 }
 
-/// Creates or upgrades the tables. The event is an object with `layout` (`"keyed"` or `"time-ordered"`) and
-/// `partitions` (`"daily"` or `"none"`), which take the place of the environment's, or a request of
-/// CloudFormation's, which is answered where it wants to be.
+/// What [`migrate_with`] is given answers with.
+pub type OwnTables<'c> =
+    Pin<Box<dyn Future<Output = Result<(), Box<dyn Error + Send + Sync>>> + Send + 'c>>;
+
+/// Creates or upgrades the tables, then makes and equips the database roles that the environment names. The
+/// event is an object with `layout` (`"keyed"` or `"time-ordered"`) and `partitions` (`"daily"` or `"none"`),
+/// which take the place of the environment's, or a request of CloudFormation's, which is answered where it
+/// wants to be.
 ///
 /// Safe when many run at once: they wait for each other.
 ///
 /// # Errors
 /// [`FunctionError`]. Where CloudFormation was told of a failure, that is none.
 pub async fn migrate(event: LambdaEvent<Value>) -> Result<Value, FunctionError> {
+    migrate_with(event, |_| Box::pin(std::future::ready(Ok(())))).await
+}
+
+/// As [`migrate`], and then `own`, for the tables of the consumer and what its role may do to them, as the
+/// owner. It is run every time, so it must change nothing where nothing is to be changed, as the migrations of
+/// sqlx do. Where it fails, so does the deployment; the inbox's tables and roles stay.
+///
+/// # Errors
+/// As [`migrate`], and [`FunctionError::Own`].
+pub async fn migrate_with<F>(event: LambdaEvent<Value>, own: F) -> Result<Value, FunctionError>
+where
+    F: for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send,
+{
     let context = event.context;
     match CustomResource::read(&event.payload) {
         None => {
             let wanted: Wanted = read(event.payload)?;
-            let answer = run(&wanted, work_until(&context)).await?;
+            let answer = run(&wanted, own, work_until(&context)).await?;
             serde_json::to_value(answer).map_err(FunctionError::Input)
         }
         Some(resource) => {
@@ -70,7 +93,7 @@ pub async fn migrate(event: LambdaEvent<Value>) -> Result<Value, FunctionError> 
             let result = match resource.request() {
                 // The data outlives the stack: whoever wants it gone drops the schema.
                 Request::Delete => Ok(None),
-                Request::CreateOrUpdate => change(&resource, until).await.map(Some),
+                Request::CreateOrUpdate => change(&resource, own, until).await.map(Some),
                 Request::Unknown => Err(FunctionError::Input(serde::de::Error::custom(
                     "RequestType is none of Create, Update and Delete",
                 ))),
@@ -84,9 +107,16 @@ pub async fn migrate(event: LambdaEvent<Value>) -> Result<Value, FunctionError> 
     }
 }
 
-async fn change(resource: &CustomResource, until: Instant) -> Result<MigrateAnswer, FunctionError> {
+async fn change<F>(
+    resource: &CustomResource,
+    own: F,
+    until: Instant,
+) -> Result<MigrateAnswer, FunctionError>
+where
+    F: for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send,
+{
     let wanted = read(resource.properties())?;
-    run(&wanted, until).await
+    run(&wanted, own, until).await
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -125,10 +155,18 @@ impl Wanted {
     }
 }
 
-async fn run(wanted: &Wanted, until: Instant) -> Result<MigrateAnswer, FunctionError> {
+async fn run<F>(wanted: &Wanted, own: F, until: Instant) -> Result<MigrateAnswer, FunctionError>
+where
+    F: for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send,
+{
     let settings = Settings::from_env()?;
     let layout = wanted.layout(&settings)?;
-    let work = create(&settings.schema, layout, until);
+    let work = async {
+        let mut connection = connect(until).await?;
+        let answer = create(&mut connection, &settings, layout).await?;
+        own(&mut connection).await.map_err(FunctionError::Own)?;
+        Ok::<_, FunctionError>(answer)
+    };
     let answer = timeout_at(until, work)
         .await
         .map_err(|_| FunctionError::OutOfTime)??;
@@ -137,23 +175,32 @@ async fn run(wanted: &Wanted, until: Instant) -> Result<MigrateAnswer, FunctionE
 }
 
 async fn create(
-    schema: &Schema,
+    connection: &mut PgConnection,
+    settings: &Settings,
     layout: Layout,
-    until: Instant,
 ) -> Result<MigrateAnswer, FunctionError> {
-    let mut connection = connect(until).await?;
-    let migrated = lambda_inbox_store::migrate(&mut connection, schema).await?;
+    let schema = &settings.schema;
+    let migrated = lambda_inbox_store::migrate(connection, schema).await?;
     let mut answer = MigrateAnswer {
         schema: schema.name().to_owned(),
         before: migrated.before,
         after: migrated.after,
         layout: "keyed",
         partitions_created: Vec::new(),
+        roles: Vec::new(),
     };
     if let Layout::TimeOrdered(partitions) = layout {
-        let made = create_time_ordered(&mut connection, schema, partitions).await?;
+        let made = create_time_ordered(connection, schema, partitions).await?;
         answer.layout = "time-ordered";
         answer.partitions_created = made.partitions;
+    }
+    let consumers = settings.consumer_roles.iter();
+    let roles = consumers
+        .map(|role| (role, Duty::Consumer))
+        .chain(settings.prune_role.iter().map(|role| (role, Duty::Prune)));
+    for (role, duty) in roles {
+        grant(connection, schema, role, duty).await?;
+        answer.roles.push(role.name().to_owned());
     }
     Ok(answer)
 }

@@ -3,7 +3,9 @@
 use crate::duration::parse;
 use crate::migrate::Layout;
 use crate::queues::{Address, DeadLetters, Queue, entries};
-use lambda_inbox_store::{Consumer, KeyError, Partitions, Pruner, Retention, Schema, SchemaError};
+use lambda_inbox_store::{
+    Consumer, KeyError, Partitions, Pruner, Retention, Role, RoleError, Schema, SchemaError,
+};
 use std::time::Duration;
 
 pub(crate) const SCHEMA: &str = "LAMBDA_INBOX_SCHEMA";
@@ -17,6 +19,8 @@ pub(crate) const QUEUE_RETENTION: &str = "LAMBDA_INBOX_QUEUE_RETENTION";
 pub(crate) const DEAD_LETTERS: &str = "LAMBDA_INBOX_DEAD_LETTERS";
 pub(crate) const LAYOUT: &str = "LAMBDA_INBOX_LAYOUT";
 pub(crate) const PARTITIONS: &str = "LAMBDA_INBOX_PARTITIONS";
+pub(crate) const CONSUMER_ROLES: &str = "LAMBDA_INBOX_CONSUMER_ROLES";
+pub(crate) const PRUNE_ROLE: &str = "LAMBDA_INBOX_PRUNE_ROLE";
 
 const DURATION: &str = "a duration such as 14d or 36h";
 
@@ -35,6 +39,8 @@ const DURATION: &str = "a duration such as 14d or 36h";
 /// | `LAMBDA_INBOX_PRUNE_FORCE` | `off` | or `on`: prunes in spite of a retention that is too short |
 /// | `LAMBDA_INBOX_LAYOUT` | `keyed` | or `time-ordered`: which tables are created |
 /// | `LAMBDA_INBOX_PARTITIONS` | `none` | or `daily`: of the time-ordered table |
+/// | `LAMBDA_INBOX_CONSUMER_ROLES` | none | `payments,edi_invoic`: database roles that the migration makes where they are not there, and grants what a consumer needs |
+/// | `LAMBDA_INBOX_PRUNE_ROLE` | none | the same for the prune's role |
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) schema: Schema,
@@ -49,6 +55,8 @@ pub struct Settings {
     )]
     pub(crate) dead_letters: DeadLetters,
     pub(crate) layout: Layout,
+    pub(crate) consumer_roles: Vec<Role>,
+    pub(crate) prune_role: Option<Role>,
 }
 
 impl Settings {
@@ -80,6 +88,8 @@ impl Settings {
             dead_letters: word(DEAD_LETTERS, &read, "stay or come-back", dead_letters)?
                 .unwrap_or_default(),
             layout: layout(&read)?,
+            consumer_roles: roles(CONSUMER_ROLES, &read)?,
+            prune_role: role(PRUNE_ROLE, &read)?,
         })
     }
 }
@@ -126,6 +136,28 @@ fn layout(read: &impl Fn(&'static str) -> Option<String>) -> Result<Layout, Sett
         }
         Some(other) => invalid(LAYOUT, other.to_owned(), "keyed or time-ordered"),
     })
+}
+
+fn roles(
+    name: &'static str,
+    read: &impl Fn(&'static str) -> Option<String>,
+) -> Result<Vec<Role>, SettingsError> {
+    let text = read(name).unwrap_or_default();
+    let roles = text
+        .split(',')
+        .map(str::trim)
+        .filter(|role| !role.is_empty());
+    roles
+        .map(|role| Role::new(role).map_err(|source| SettingsError::Role { name, source }))
+        .collect()
+}
+
+fn role(
+    name: &'static str,
+    read: &impl Fn(&'static str) -> Option<String>,
+) -> Result<Option<Role>, SettingsError> {
+    let role = read(name).map(Role::new).transpose();
+    role.map_err(|source| SettingsError::Role { name, source })
 }
 
 pub(crate) fn partitions(word: &str) -> Option<Partitions> {
@@ -212,6 +244,14 @@ pub enum SettingsError {
         /// The rule.
         source: KeyError,
     },
+    /// A role's name in a variable.
+    #[error("{name} names a role that cannot be")]
+    Role {
+        /// The variable.
+        name: &'static str,
+        /// The rule.
+        source: RoleError,
+    },
     /// The schema's name.
     #[error("{SCHEMA} cannot be used")]
     Schema(#[source] SchemaError),
@@ -244,6 +284,8 @@ mod tests {
             (DEAD_LETTERS, "come-back"),
             (LAYOUT, "time-ordered"),
             (PARTITIONS, "daily"),
+            (CONSUMER_ROLES, "payments, edi_invoic"),
+            (PRUNE_ROLE, "prune"),
         ])
         .unwrap();
         let edi = Consumer::new("edi-invoic").unwrap();
@@ -257,6 +299,9 @@ mod tests {
         assert_eq!(settings.queue_retention, given);
         assert_eq!(settings.dead_letters, DeadLetters::ComeBack);
         assert_eq!(settings.layout, Layout::TimeOrdered(Partitions::Daily));
+        let roles = settings.consumer_roles.iter().chain(&settings.prune_role);
+        let roles: Vec<_> = roles.map(Role::name).collect();
+        assert_eq!(roles, ["payments", "edi_invoic", "prune"]);
     }
 
     #[test]
@@ -265,6 +310,10 @@ mod tests {
         assert_eq!(settings.retention, Retention::default());
         assert_eq!((settings.batch_rows, settings.force), (5_000, false));
         assert_eq!(settings.layout, Layout::Keyed);
+        assert_eq!(
+            (settings.consumer_roles, settings.prune_role),
+            (vec![], None)
+        );
     }
 
     #[test]
@@ -286,6 +335,8 @@ mod tests {
             (LAYOUT, "columnar", "time-ordered"),
             (PARTITIONS, "hourly", "daily or none"),
             (PARTITIONS, "daily", "only the layout time-ordered"),
+            (CONSUMER_ROLES, "payments,edi-invoic", "letters, digits"),
+            (PRUNE_ROLE, "pg_prune", "letters, digits"),
         ] {
             let error = chain(&read(&[(name, value)]).unwrap_err());
             assert!(

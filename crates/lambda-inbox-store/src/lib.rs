@@ -14,6 +14,7 @@
 //!
 //! PostgreSQL 14 or later is needed, for `client_connection_check_interval`.
 
+mod access;
 mod begin;
 mod canonical_json;
 mod claim;
@@ -41,6 +42,7 @@ mod statements;
 mod table;
 mod withdraw;
 
+pub use access::{Duty, GrantError, Role, RoleError, grant};
 pub use begin::Limits;
 pub use claim::{Claim, Claimed, Entry, Existing, Failure, Status};
 pub use claim_many::{ClaimedMany, Held, RowClaim};

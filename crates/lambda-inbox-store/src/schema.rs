@@ -1,5 +1,4 @@
-//! The schema's name is the one identifier that users choose, so it is checked once, here, and
-//! quoted everywhere.
+//! Users choose the schema's name, so it is checked once, here, and quoted everywhere.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,18 +17,7 @@ impl Schema {
     /// # Errors
     /// [`SchemaError`] for anything else, and for names that Postgres keeps for itself (`pg_...`).
     pub fn new(name: impl Into<String>) -> Result<Self, SchemaError> {
-        let name = name.into();
-        let mut characters = name.chars();
-        let starts_well = characters
-            .next()
-            .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        let goes_on_well = characters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
-        let reserved = name.to_ascii_lowercase().starts_with("pg_");
-        if starts_well && goes_on_well && !reserved && name.len() <= NAME_BYTES_MAX {
-            Ok(Self(name))
-        } else {
-            Err(SchemaError { name })
-        }
+        ordinary(name.into()).map(Self).map_err(SchemaError)
     }
 
     /// The name as given.
@@ -70,11 +58,31 @@ impl fmt::Display for Schema {
 
 /// A schema name that is not an ordinary identifier.
 #[derive(Debug, thiserror::Error)]
+#[error("schema name {0}")]
+pub struct SchemaError(NotOrdinary);
+
+/// An identifier that stands in statements as it is, so that nothing in it may need an escape.
+pub(crate) fn ordinary(name: String) -> Result<String, NotOrdinary> {
+    let mut characters = name.chars();
+    let starts_well = characters
+        .next()
+        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+    let goes_on_well = characters.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
+    let reserved = name.to_ascii_lowercase().starts_with("pg_");
+    if starts_well && goes_on_well && !reserved && name.len() <= NAME_BYTES_MAX {
+        Ok(name)
+    } else {
+        Err(NotOrdinary { name })
+    }
+}
+
+/// What is wrong with a name.
+#[derive(Debug, thiserror::Error)]
 #[error(
-    "schema name {name:?} is not usable: take a letter or underscore, then letters, digits, \
+    "{name:?} is not usable: take a letter or underscore, then letters, digits, \
      underscores or dollar signs, at most 63 bytes, not beginning with pg_"
 )]
-pub struct SchemaError {
+pub(crate) struct NotOrdinary {
     name: String,
 }
 

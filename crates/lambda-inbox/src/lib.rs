@@ -41,6 +41,8 @@ mod builder;
 mod bulk_handler;
 mod content;
 mod deadline;
+#[cfg(feature = "emf")]
+pub mod emf;
 mod env;
 mod error;
 mod event;

@@ -51,10 +51,12 @@ mod refusal;
 mod segment;
 
 use invoice::Invoice;
+use lambda_inbox::emf::Emf;
 use lambda_inbox::key::Edi;
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{Handler, HandlerError, Inbox, Message};
 use lambda_inbox_edi::{Interchange, Party, Standard, Usage, first_header};
+use lambda_runtime::tower::Layer;
 use refusal::Refusal;
 
 struct Hub {
@@ -135,5 +137,6 @@ async fn main() -> Result<(), lambda_runtime::Error> {
         .key(Edi::new())
         .build()?;
     let accept_test = std::env::var("INVOIC_ACCEPT_TEST").is_ok_and(|value| value == "1");
-    lambda_inbox::run(inbox.text_handler(Hub { accept_test })).await
+    let metrics = Emf::install()?;
+    lambda_inbox::run(metrics.layer(inbox.text_handler(Hub { accept_test }))).await
 }

@@ -32,8 +32,10 @@
 mod account;
 
 use account::{Account, Command, Refusal};
+use lambda_inbox::emf::Emf;
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{HandlerError, Inbox, Message};
+use lambda_runtime::tower::Layer;
 
 /// All of it commits together with the message's key, or none of it does.
 async fn carry_out(
@@ -106,5 +108,6 @@ async fn log(command: &Command, change: i64, conn: &mut PgConnection) -> Result<
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
     let inbox = Inbox::from_env("account-commands")?;
-    lambda_inbox::run(inbox.handler(carry_out)).await
+    let metrics = Emf::install()?;
+    lambda_inbox::run(metrics.layer(inbox.handler(carry_out))).await
 }

@@ -1,9 +1,10 @@
 //! Moves money between accounts. SQS delivers a payment at least once; it is booked exactly once.
 
+use lambda_inbox::emf::Emf;
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{HandlerError, Inbox, Message};
 use serde::Deserialize;
-use tower::ServiceExt;
+use lambda_runtime::tower::Layer;
 
 /// The body of a message.
 #[derive(Deserialize)]
@@ -60,14 +61,6 @@ async fn book(message: &Message<Payment>, conn: &mut PgConnection) -> Result<(),
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
     let inbox = Inbox::from_env("payments")?;
-    let metrics = metrics_cloudwatch_embedded::Builder::new()
-        .cloudwatch_namespace("lambda-inbox")
-        .init()?;
-    let consumer = inbox.handler(book).map_result(move |answer| {
-        // One line to standard output, from where CloudWatch takes it; now, because afterwards the
-        // environment is frozen. A metric that cannot be written is no reason to fail.
-        let _ = metrics.flush(std::io::stdout());
-        answer
-    });
-    lambda_inbox::run(consumer).await
+    let metrics = Emf::install()?;
+    lambda_inbox::run(metrics.layer(inbox.handler(book))).await
 }

@@ -15,8 +15,10 @@
 //! Needs `schema.sql`, a standard queue, and a mapping with `ReportBatchItemFailures`, a large batch
 //! size (up to 10,000) and a batching window. stock-statement is the same consumer in one statement.
 
+use lambda_inbox::emf::Emf;
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{BulkError, HandlerError, Inbox, Message};
+use lambda_runtime::tower::Layer;
 use serde::Deserialize;
 use std::collections::HashSet;
 
@@ -80,5 +82,6 @@ async fn book(sales: &[Message<Sale>], conn: &mut PgConnection) -> Result<(), Bu
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
     let inbox = Inbox::from_env("stock")?;
-    lambda_inbox::run(inbox.bulk_handler(book)).await
+    let metrics = Emf::install()?;
+    lambda_inbox::run(metrics.layer(inbox.bulk_handler(book))).await
 }

@@ -21,6 +21,8 @@
 //! of stock-bulk's consumer, so each knows what the other has booked.
 
 use lambda_inbox::Inbox;
+use lambda_inbox::emf::Emf;
+use lambda_runtime::tower::Layer;
 
 const BOOK: &str = "
     INSERT INTO sale (sale_id, item, quantity)
@@ -29,5 +31,6 @@ const BOOK: &str = "
 #[tokio::main]
 async fn main() -> Result<(), lambda_runtime::Error> {
     let inbox = Inbox::from_env("stock")?;
-    lambda_inbox::run(inbox.statement(BOOK)?).await
+    let metrics = Emf::install()?;
+    lambda_inbox::run(metrics.layer(inbox.statement(BOOK)?)).await
 }

@@ -5,6 +5,8 @@
 mod bank;
 mod deadline;
 mod demo;
+#[cfg(feature = "migrate")]
+mod deployed;
 // Where it is used most.
 #[cfg(feature = "secrets-manager")]
 #[path = "../../../../crates/lambda-inbox-rds/tests/connecting/emulator.rs"]
