@@ -67,4 +67,5 @@ async fn all_but_the_poison(binary: &str, more: &'static str) {
     queue.assert_dead_letters(poison).await;
     queue.wait_until_empty().await;
     assert_eq!(look().await, expected);
+    function.assert_counted("stock", SALES.unsigned_abs()).await;
 }

@@ -52,4 +52,5 @@ async fn an_interchange_is_booked_once_however_often_and_in_whatever_form_it_is_
     queue.assert_dead_letters([other]).await;
     queue.wait_until_empty().await;
     assert_eq!(look().await, expected);
+    function.assert_counted("invoic-hub", 2).await;
 }

@@ -55,6 +55,7 @@ async fn a_failed_command_holds_up_its_group_alone_and_order_is_kept() {
     assert_carried_out(&mut connection, "held", &[1, 2, 3, 4, 5, 6]).await;
     queue.wait_until_empty().await;
     queue.assert_dead_letters([]).await;
+    function.assert_counted("account-commands", 12).await;
 }
 
 async fn send(queue: &Queue, account: &str, number: i64, mut command: serde_json::Value) {

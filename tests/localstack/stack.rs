@@ -97,27 +97,9 @@ async fn the_deployed_template_books_payments_once_and_prunes() {
     eventually("messages that are left", 1, async || queue.depth().await).await;
 
     let consumer = Function::at(&emulator, &text("ConsumerFunctionName"));
-    eventually("processed, by the log", 2, async || {
-        processed(&consumer.log_lines().await)
-    })
-    .await;
+    consumer.assert_counted("payments", 2).await;
 
     let prune = Function::at(&emulator, &text("PruneFunctionName"));
     let pruned = prune.invoke(&json!({})).await.unwrap();
     assert_eq!(pruned["finished"], true, "{pruned}");
-}
-
-/// What CloudWatch would count under the name and the dimension that the template's alarms and dashboard ask
-/// for.
-fn processed(lines: &[String]) -> u64 {
-    let counted = lines.iter().filter_map(|line| {
-        let line: Value = serde_json::from_str(line).ok()?;
-        let directive = &line["_aws"]["CloudWatchMetrics"][0];
-        let is_asked_for = directive["Namespace"] == "lambda-inbox"
-            && directive["Dimensions"] == json!([["consumer"]])
-            && line["consumer"] == "payments";
-        let count = line["lambda_inbox.inbox.processed"].as_u64();
-        count.filter(|_| is_asked_for)
-    });
-    counted.sum()
 }

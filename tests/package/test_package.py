@@ -26,8 +26,16 @@ done
 """
 
 
-def elf(arch: str, more: bytes = b"GLIBC_2.2.5\0GLIBC_2.34\0") -> bytes:
-    return b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 3, MACHINES[arch]) + bytes(44) + more
+FEATURES = {
+    "iam": b"?Action=connect&DBUser=\0",
+    "secrets-manager": b"secretsmanager.GetSecretValue\0",
+    "rds-ca-bundle": 2 * b"-----BEGIN CERTIFICATE-----\n",
+}
+
+
+def elf(arch: str, more: bytes = b"GLIBC_2.2.5\0GLIBC_2.34\0", features=FEATURES) -> bytes:
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HH", 3, MACHINES[arch]) + bytes(44)
+    return header + more + b"".join(FEATURES[feature] for feature in features)
 
 
 class Package(unittest.TestCase):
@@ -98,6 +106,9 @@ class Package(unittest.TestCase):
         for binary, text in [
             (b"\xcf\xfa\xed\xfe" + bytes(60), "no program for Linux"),
             (elf(HOST, b"GLIBC_2.34\0GLIBC_2.38\0"), "glibc 2.38"),
+            # A build without any feature deploys well, and fails at its first connection.
+            (elf(HOST, features=[]), "without iam, secrets-manager, rds-ca-bundle,"),
+            (elf(HOST, features=["secrets-manager", "rds-ca-bundle"]), "without iam,"),
         ]:
             result = self.package(binary, "--arch", HOST)
             self.assertEqual(result.returncode, 1)

@@ -151,6 +151,19 @@ impl Function {
         self.emulator.log_lines(&group).await
     }
 
+    /// Waits until the log says that the consumer has processed so many messages: what CloudWatch would count
+    /// under the name and the dimension that the template's alarms and dashboard ask for.
+    pub async fn assert_counted(&self, consumer: &str, expected: u64) {
+        eventually("processed, by the log", expected, async || {
+            let lines = self.log_lines().await;
+            lines
+                .iter()
+                .filter_map(|line| processed(line, consumer))
+                .sum()
+        })
+        .await;
+    }
+
     /// Sends a signal (`KILL`, `STOP`) to every process that runs the function.
     ///
     /// # Panics
@@ -170,4 +183,14 @@ impl Function {
             .status();
         assert!(status.expect("a shell").success(), "{signal} {pids:?}");
     }
+}
+
+fn processed(line: &str, consumer: &str) -> Option<u64> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let directive = &line["_aws"]["CloudWatchMetrics"][0];
+    let is_asked_for = directive["Namespace"] == "lambda-inbox"
+        && directive["Dimensions"] == json!([["consumer"]])
+        && line["consumer"] == consumer;
+    let count = line["lambda_inbox.inbox.processed"].as_u64();
+    count.filter(|_| is_asked_for)
 }

@@ -3,7 +3,7 @@
 use crate::bank::{AMOUNT, BINARY, payment};
 use lambda_inbox_testkit::consumer::Invocation;
 use lambda_inbox_testkit::event::event;
-use lambda_inbox_testkit::postgres::Cluster;
+use lambda_inbox_testkit::postgres::{Cluster, TestDatabase};
 use lambda_inbox_testkit::runtime::{LocalRuntime, LocalRuntimeBuilder, Sink};
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnectOptions;
@@ -31,7 +31,9 @@ async fn after_the_deployments_migration_the_consumer_books_as_its_own_role() {
         assert_eq!(answer["roles"], roles, "{run}");
     }
 
-    let mut owner = PgConnection::connect_with(&cluster.options()).await.unwrap();
+    let mut owner = PgConnection::connect_with(&cluster.options())
+        .await
+        .unwrap();
     // Not on RDS here, where it would log in by a token.
     sqlx::raw_sql("ALTER ROLE lambda_inbox_consumer PASSWORD 'secret'")
         .execute(&mut owner)
@@ -52,6 +54,31 @@ async fn after_the_deployments_migration_the_consumer_books_as_its_own_role() {
     .await
     .unwrap();
     assert_eq!(moved, (AMOUNT, AMOUNT));
+}
+
+#[tokio::test]
+async fn own_tables_that_cannot_be_made_fail_the_migration_and_leave_the_inbox() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut connection = database.connect().await.unwrap();
+    sqlx::raw_sql("CREATE VIEW account AS SELECT 1 AS id")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let mut migrate = function(MIGRATE, &database.options())
+        .start()
+        .await
+        .unwrap();
+    let invocation = migrate.invoke(&json!({})).await;
+    let Invocation::FunctionError(reason) = invocation else {
+        panic!("{invocation:?}");
+    };
+    assert!(reason.contains("your own are not"), "{reason}");
+    assert!(reason.contains("is not a table"), "{reason}");
+    let keys: i64 = sqlx::query_scalar("SELECT count(*) FROM lambda_inbox.inbox")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(keys, 0);
 }
 
 fn function(binary: &str, options: &PgConnectOptions) -> LocalRuntimeBuilder {
