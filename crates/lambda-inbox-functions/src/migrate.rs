@@ -58,6 +58,8 @@ pub struct MigrateAnswer {
 pub type OwnTables<'c> =
     Pin<Box<dyn Future<Output = Result<(), Box<dyn Error + Send + Sync>>> + Send + 'c>>;
 
+type Own = Box<dyn for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send>;
+
 /// Creates or upgrades the tables, then makes and equips the database roles that the environment names. The
 /// event is an object with `layout` (`"keyed"` or `"time-ordered"`) and `partitions` (`"daily"` or `"none"`),
 /// which take the place of the environment's, or a request of CloudFormation's, which is answered where it
@@ -73,14 +75,16 @@ pub async fn migrate(event: LambdaEvent<Value>) -> Result<Value, FunctionError> 
 
 /// As [`migrate`], and then `own`, for the tables of the consumer and what its role may do to them, as the
 /// owner. It is run every time, so it must change nothing where nothing is to be changed, as the migrations of
-/// sqlx do. Where it fails, so does the deployment; the inbox's tables and roles stay.
+/// sqlx do. Where it fails, so does the deployment; the inbox's tables and roles stay. It is dropped where it
+/// stands when the function's time is nearly over, so that CloudFormation still gets an answer.
 ///
 /// # Errors
 /// As [`migrate`], and [`FunctionError::Own`].
 pub async fn migrate_with<F>(event: LambdaEvent<Value>, own: F) -> Result<Value, FunctionError>
 where
-    F: for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send,
+    F: for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send + 'static,
 {
+    let own: Own = Box::new(own);
     let context = event.context;
     match CustomResource::read(&event.payload) {
         None => {
@@ -107,14 +111,11 @@ where
     }
 }
 
-async fn change<F>(
+async fn change(
     resource: &CustomResource,
-    own: F,
+    own: Own,
     until: Instant,
-) -> Result<MigrateAnswer, FunctionError>
-where
-    F: for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send,
-{
+) -> Result<MigrateAnswer, FunctionError> {
     let wanted = read(resource.properties())?;
     run(&wanted, own, until).await
 }
@@ -155,10 +156,7 @@ impl Wanted {
     }
 }
 
-async fn run<F>(wanted: &Wanted, own: F, until: Instant) -> Result<MigrateAnswer, FunctionError>
-where
-    F: for<'c> FnOnce(&'c mut PgConnection) -> OwnTables<'c> + Send,
-{
+async fn run(wanted: &Wanted, own: Own, until: Instant) -> Result<MigrateAnswer, FunctionError> {
     let settings = Settings::from_env()?;
     let layout = wanted.layout(&settings)?;
     let work = async {

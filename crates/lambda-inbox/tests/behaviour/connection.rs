@@ -1,8 +1,9 @@
 //! Connections that die, at every point of a message's way.
 
-use crate::support::{MINUTE, World, many, one, store_effect};
+use crate::support::{MINUTE, World, invoke, many, one, store_effect};
 use lambda_inbox::Outcome;
 use lambda_inbox_testkit::proxy::Proxy;
+use std::time::Duration;
 
 impl World {
     pub(crate) async fn proxy(&self) -> Proxy {
@@ -173,7 +174,7 @@ async fn a_black_holed_connection_is_given_up_in_bounded_time() {
     proxy.black_hole(true);
     let heal = async {
         while proxy.connections() < 2 {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
         proxy.black_hole(false);
     };
@@ -181,6 +182,36 @@ async fn a_black_holed_connection_is_given_up_in_bounded_time() {
 
     assert_eq!(answer, Ok(vec![]));
     assert_eq!(world.effects().await, 2);
+}
+
+/// C-06: whoever comes after an invocation that was cancelled, at whatever point of its way, finds neither its
+/// transaction nor its half-read replies.
+#[tokio::test]
+async fn a_cancelled_begin_leaves_no_transaction_to_the_next_invocation() {
+    let world = World::new().await;
+    let proxy = world.proxy().await;
+    let service = world
+        .inbox_behind(&proxy)
+        .build()
+        .unwrap()
+        .text_handler(store_effect);
+    proxy.set_delay(Duration::from_millis(10));
+    let mut cancelled = 0;
+    // A round trip takes 20 ms, and a message three of them; then come the ones that connect.
+    for patience in (0..160).step_by(7) {
+        let id = format!("m-{patience}");
+        let invocation = invoke(&service, MINUTE, one(&id));
+        let ended = tokio::time::timeout(Duration::from_millis(patience), invocation).await;
+        cancelled += u64::from(ended.is_err());
+        // The next user of the connection, if there is one left, and then the message again.
+        let next = format!("next-{patience}");
+        assert_eq!(invoke(&service, MINUTE, one(&next)).await, Ok(vec![]));
+        assert_eq!(invoke(&service, MINUTE, one(&id)).await, Ok(vec![]));
+        assert_eq!(world.effects().await, world.keys().await);
+    }
+    assert!(cancelled > 8, "{cancelled}");
+    assert_eq!((world.keys().await, world.effects().await), (46, 46));
+    world.assert_quiet().await;
 }
 
 /// C-08: a cached statement that a migration breaks heals itself.

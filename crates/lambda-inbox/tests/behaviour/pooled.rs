@@ -151,6 +151,7 @@ async fn the_claims_wait_is_the_roles_own_and_what_it_lacks_is_named_once() {
     }
 }
 
+/// C-01.
 #[tokio::test]
 async fn without_the_profile_the_error_points_to_it() {
     let world = World::new().await;
