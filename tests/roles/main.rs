@@ -215,6 +215,21 @@ async fn only_a_role_that_is_made_logs_in_by_iam() {
     }
 }
 
+#[tokio::test]
+async fn names_may_have_capitals_and_dollar_signs() {
+    let database = Database::start().await;
+    let mut owner = database.owner().await;
+    let schema = Schema::new("Odd$$Schema").unwrap();
+    migrate(&mut owner, &schema).await.unwrap();
+    for duty in [Duty::Consumer, Duty::Prune] {
+        let role = Role::new("Odd$$Role").unwrap();
+        grant(&mut owner, &schema, &role, duty).await.unwrap();
+    }
+    let sql = "SELECT has_table_privilege('Odd$$Role', '\"Odd$$Schema\".inbox', 'SELECT, DELETE')";
+    let may: bool = sqlx::query_scalar(sql).fetch_one(&mut owner).await.unwrap();
+    assert!(may);
+}
+
 /// The owner of a database that exists may lack CREATEROLE; an administrator has made the roles then.
 #[tokio::test]
 async fn an_owner_that_makes_no_roles_still_grants_and_else_says_what_it_lacks() {

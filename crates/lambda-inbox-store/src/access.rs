@@ -1,6 +1,6 @@
 //! A database role for each function, with what its statements need and no more.
 
-use crate::schema::{NotOrdinary, Schema, ordinary};
+use crate::schema::{NAME_BYTES_MAX, NotOrdinary, Schema, ordinary};
 use sqlx::{AssertSqlSafe, PgConnection};
 use std::fmt;
 
@@ -92,7 +92,10 @@ pub async fn grant(
 fn script(schema: &Schema, role: &Role, duty: Duty) -> String {
     let default_schema = Schema::DEFAULT;
     let schema = schema.quoted();
+    // Names may have dollar signs in them, but none is as long as this quote.
+    let quote = format!("${}$", "_".repeat(NAME_BYTES_MAX));
     duty.script()
+        .replace("$$", &quote)
         .replace(&format!("{default_schema}."), &format!("{schema}."))
         .replace(
             &format!("SCHEMA {default_schema} "),
@@ -135,7 +138,7 @@ mod tests {
         let role = Role::new("Mine").unwrap();
         for duty in [Duty::Consumer, Duty::Prune] {
             let sql = script(&schema, &role, duty);
-            let (_, statements) = sql.split_once("DO $$").unwrap();
+            let (_, statements) = sql.split_once("DO $").unwrap();
             assert!(statements.contains("CREATE ROLE \"Mine\" LOGIN"), "{sql}");
             assert!(statements.contains("ON SCHEMA \"Other\" TO"), "{sql}");
             assert!(!statements.contains("lambda_inbox"), "{sql}");

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// The most bytes of a Postgres identifier that are significant (`NAMEDATALEN` minus one).
-const NAME_BYTES_MAX: usize = 63;
+pub(crate) const NAME_BYTES_MAX: usize = 63;
 
 /// The schema that holds the tables; `lambda_inbox` by default.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

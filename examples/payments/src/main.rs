@@ -3,8 +3,8 @@
 use lambda_inbox::emf::Emf;
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{HandlerError, Inbox, Message};
-use serde::Deserialize;
 use lambda_runtime::tower::Layer;
+use serde::Deserialize;
 
 /// The body of a message.
 #[derive(Deserialize)]
