@@ -7,6 +7,9 @@ import re
 import sys
 import unittest
 
+# It comes with SAM; Python has its own since 3.11.
+import tomlkit
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from expanded import ROOT, refusals, resources, source  # noqa: E402
@@ -34,6 +37,10 @@ STACKS = {
 
 def of_type(found, kind):
     return {name: it["Properties"] for name, it in found.items() if it["Type"] == kind}
+
+
+def manifest(path):
+    return tomlkit.parse(path.read_text()).unwrap()
 
 
 def statements(found):
@@ -280,6 +287,24 @@ class EveryStack(unittest.TestCase):
         scripts = ROOT / "crates" / "lambda-inbox-store" / "roles"
         for name, script in (("CONSUMER_ROLES", "consumer.sql"), ("PRUNE_ROLE", "prune.sql")):
             self.assertIn(f'CREATE ROLE "{made[f"LAMBDA_INBOX_{name}"]}"', (scripts / script).read_text())
+
+    def test_a_build_by_sam_has_the_features_and_unwinds_on_a_panic(self):
+        """SAM hands cargo-lambda a binary's name and nothing else, and cargo-lambda aborts where a profile says nothing."""
+        workspace = manifest(ROOT / "Cargo.toml")
+        self.assertEqual(workspace["profile"]["release"]["panic"], "unwind")
+        packages = {
+            binary["name"]: manifest(path)["package"]
+            for path in ROOT.glob("*/*/Cargo.toml")
+            for binary in [{"name": path.parent.name}, *manifest(path).get("bin", [])]
+        }
+        built = [it["Metadata"]["BuildProperties"] for it in source()["Resources"].values() if "CodeUri" in it.get("Properties", {})]
+        self.assertEqual(len(built), 3)
+        for properties in built:
+            with self.subTest(**properties):
+                self.assertEqual(list(properties), ["Binary"])
+                package = packages[properties["Binary"]]
+                build = package["metadata"]["lambda"]["build"]
+                self.assertEqual(build, {"packages": [package["name"]], "all_features": True})
 
     def test_the_schema_version_is_that_of_the_last_migration(self):
         numbers = [int(path.name[:4]) for path in (ROOT / "migrations").glob("*.sql")]

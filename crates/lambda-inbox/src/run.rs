@@ -31,6 +31,12 @@ where
     S::Future: Send + 'static,
 {
     install_subscriber();
+    if cfg!(panic = "abort") {
+        tracing::warn!(
+            fix = "[profile.release] panic = \"unwind\" in Cargo.toml; cargo-lambda aborts where nothing is said",
+            "built so that panics abort: a message whose handler panics takes its whole batch along"
+        );
+    }
     Runtime::new(service)
         .layer(TracingLayer::new())
         .register_snapstart_resource(Arc::new(Inboxes))
