@@ -15,6 +15,7 @@ mod error;
 mod guard;
 #[cfg(feature = "sqs")]
 mod lifetimes;
+mod log;
 pub mod metrics;
 mod migrate;
 mod override_input;
@@ -29,6 +30,7 @@ pub use connect::ConnectError;
 pub use custom_resource::{AnswerError, CustomResource};
 pub use error::FunctionError;
 pub use guard::{Lifetime, TooShort, check};
+pub use log::install_log;
 pub use migrate::{Layout, MigrateAnswer, OwnTables, migrate, migrate_with};
 pub use prune::{PruneAnswer, prune};
 pub use queues::{DeadLetters, QueueError};

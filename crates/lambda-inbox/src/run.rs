@@ -17,7 +17,9 @@ use tracing_subscriber::filter::LevelFilter;
 /// With SnapStart, every inbox's connections are closed before the snapshot and opened again after it.
 ///
 /// Installs a subscriber that writes JSON lines, unless one is installed already. Its level is
-/// `AWS_LAMBDA_LOG_LEVEL`, else `RUST_LOG`, else `info`.
+/// `AWS_LAMBDA_LOG_LEVEL`, else `RUST_LOG`, else `info`. Each line has its time: Lambda takes one without for
+/// INFO, and drops it where the function's level is above that (AWS Lambda Developer Guide, "Log-level
+/// filtering"). Warns where the build makes panics abort.
 ///
 /// # Errors
 /// Where the Runtime API cannot be talked to.
@@ -53,7 +55,6 @@ fn install_subscriber() {
         .json()
         // The list of spans has it already.
         .with_current_span(false)
-        .without_time()
         .with_env_filter(without_bodies(filter))
         .try_init();
     if installed.is_err() {

@@ -1,13 +1,13 @@
 //! The function that forgets old keys, to be run by a schedule.
 
 use lambda_inbox_functions::metrics::Exporter;
-use lambda_inbox_functions::prune;
-use lambda_runtime::{LambdaEvent, service_fn, tracing};
+use lambda_inbox_functions::{install_log, prune};
+use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    tracing::init_default_subscriber();
+    install_log();
     let exporter = Exporter::install();
     let run = |event: LambdaEvent<Value>| async move {
         let answer = prune(event).await;

@@ -1,6 +1,7 @@
 //! The migrations as a function of their own.
 
 use crate::support::{World, answer, error};
+use lambda_inbox_testkit::runtime::{Lines, Sink};
 use serde_json::json;
 
 #[tokio::test]
@@ -18,6 +19,23 @@ async fn a_plain_invocation_answers_with_the_versions_before_and_after() {
         (&again["before"], &again["after"]),
         (&first["after"], &first["after"])
     );
+}
+
+/// Lambda takes a line without a time for INFO, whatever level it has.
+#[tokio::test]
+async fn every_line_of_the_log_has_its_time_and_its_level() {
+    let world = World::empty().await;
+    let lines = Lines::default();
+    let function = world.migrate_function().stdout(Sink::Lines(lines.clone()));
+    let mut function = function.start().await.unwrap();
+    answer(function.invoke(&json!({})).await);
+    lines.line_with("migrated").await;
+    for line in lines.all() {
+        let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+        let time = line["timestamp"].as_str().unwrap();
+        assert!(humantime::parse_rfc3339(time).is_ok(), "{time}");
+        assert!(line["level"].is_string(), "{line}");
+    }
 }
 
 #[tokio::test]

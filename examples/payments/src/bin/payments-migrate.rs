@@ -2,8 +2,8 @@
 //! A consumer of your own would run its migrations here, with `sqlx::migrate!` or what you are used to.
 
 use lambda_inbox::sqlx::{self, PgConnection};
-use lambda_inbox_functions::migrate_with;
-use lambda_runtime::{service_fn, tracing};
+use lambda_inbox_functions::{install_log, migrate_with};
+use lambda_runtime::service_fn;
 
 /// Each of them changes nothing where it has been run before.
 const OWN: [&str; 3] = [
@@ -23,7 +23,7 @@ async fn own_tables(
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
-    tracing::init_default_subscriber();
+    install_log();
     let migrate = |event| migrate_with(event, |owner| Box::pin(own_tables(owner)));
     lambda_runtime::run(service_fn(migrate)).await
 }

@@ -12,6 +12,7 @@ mod deployed;
 #[path = "../../../../crates/lambda-inbox-rds/tests/connecting/emulator.rs"]
 mod emulator;
 mod kill;
+mod log;
 #[cfg(feature = "secrets-manager")]
 mod rotation;
 mod size;
