@@ -156,12 +156,21 @@ impl Function {
     pub async fn assert_counted(&self, consumer: &str, expected: u64) {
         eventually("processed, by the log", expected, async || {
             let lines = self.log_lines().await;
-            lines
-                .iter()
-                .filter_map(|line| processed(line, consumer))
-                .sum()
+            let counts = lines.iter().map(|line| self.processed(line, consumer));
+            counts.flatten().sum()
         })
         .await;
+    }
+
+    fn processed(&self, line: &str, consumer: &str) -> Option<u64> {
+        let line: Value = serde_json::from_str(line).ok()?;
+        let directive = &line["_aws"]["CloudWatchMetrics"][0];
+        let is_asked_for = directive["Namespace"] == "lambda-inbox"
+            && directive["Dimensions"] == json!([["function_name", "consumer"]])
+            && line["function_name"] == *self.name
+            && line["consumer"] == consumer;
+        let count = line["lambda_inbox.inbox.processed"].as_u64();
+        count.filter(|_| is_asked_for)
     }
 
     /// Sends a signal (`KILL`, `STOP`) to every process that runs the function.
@@ -183,14 +192,4 @@ impl Function {
             .status();
         assert!(status.expect("a shell").success(), "{signal} {pids:?}");
     }
-}
-
-fn processed(line: &str, consumer: &str) -> Option<u64> {
-    let line: Value = serde_json::from_str(line).ok()?;
-    let directive = &line["_aws"]["CloudWatchMetrics"][0];
-    let is_asked_for = directive["Namespace"] == "lambda-inbox"
-        && directive["Dimensions"] == json!([["consumer"]])
-        && line["consumer"] == consumer;
-    let count = line["lambda_inbox.inbox.processed"].as_u64();
-    count.filter(|_| is_asked_for)
 }

@@ -266,6 +266,22 @@ class EveryStack(unittest.TestCase):
         body = found["Dashboard"]["Properties"]["DashboardBody"]
         self.assertGreater(len(json.loads(body)["widgets"]), 5)
 
+    def test_alarms_and_dashboard_look_at_this_stacks_functions_alone(self):
+        """Two stacks in one account count under the same names."""
+        found = resources()
+        alarms = of_type(found, "AWS::CloudWatch::Alarm").values()
+        watched = [alarm for alarm in alarms if "MetricName" in alarm]
+        watched += [query["MetricStat"]["Metric"] for alarm in alarms for query in alarm.get("Metrics", []) if "MetricStat" in query]
+        ours = [metric["Dimensions"] for metric in watched if metric["Namespace"] == "lambda-inbox"]
+        self.assertEqual(len(ours), 6)
+        for dimensions in ours:
+            self.assertIn("function_name", [dimension["Name"] for dimension in dimensions])
+        body = json.loads(found["Dashboard"]["Properties"]["DashboardBody"])
+        shown = [metric for widget in body["widgets"] for metric in widget["properties"]["metrics"] if metric[0] == "lambda-inbox"]
+        self.assertGreater(len(shown), 10)
+        for metric in shown:
+            self.assertEqual(metric[2], "function_name")
+
     def test_logical_ids_are_the_ones_that_were_deployed_before(self):
         """G-04: a renamed id makes a second resource beside the first. Add new ones to the file; never
         take one out without a word in the upgrade notes."""

@@ -12,6 +12,8 @@ pub fn install_log() {
     // Where another subscriber is installed, that is what the user wants.
     let _ = tracing_subscriber::fmt()
         .json()
+        // The list of spans has it already.
+        .with_current_span(false)
         .with_max_level(filter(&level))
         .try_init();
 }

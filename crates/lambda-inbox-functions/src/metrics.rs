@@ -21,6 +21,8 @@ pub const DURATION: &str = "lambda_inbox.prune.duration";
 
 /// The name space in CloudWatch.
 const NAMESPACE: &str = "lambda-inbox";
+/// The dimension of every metric: two stacks in one account are told apart by it.
+const FUNCTION: &str = "function_name";
 
 /// Counts a run. A dry run is none.
 pub(crate) fn record(report: &PruneReport) {
@@ -49,14 +51,17 @@ pub struct Exporter(Option<&'static metrics_cloudwatch_embedded::Collector>);
 impl Exporter {
     /// Installs it, unless another recorder is installed already.
     pub fn install() -> Self {
+        let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
         let installed = metrics_cloudwatch_embedded::Builder::new()
             .cloudwatch_namespace(NAMESPACE)
+            .with_dimension(FUNCTION, function)
             .init();
         Self(installed.ok())
     }
 
-    /// Writes what was counted since the last time. To be called before the function answers: after that
-    /// its environment is frozen.
+    /// Writes what was counted since the last time, and the last value of every gauge. To be called before
+    /// the function answers: after that its environment is frozen. Not to be called after a prune that failed,
+    /// which would look like the one before it.
     pub fn flush(&self) {
         if let Some(collector) = self.0
             && let Err(error) = collector.flush(std::io::stdout())

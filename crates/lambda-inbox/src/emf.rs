@@ -5,14 +5,28 @@ use metrics_cloudwatch_embedded::{Builder, Collector};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use tower::{Layer, Service};
 
 /// The name space in CloudWatch, which alarms and dashboards ask for.
 const NAMESPACE: &str = "lambda-inbox";
+/// The dimension of every metric, beside its labels: two stacks in one account are told apart by it.
+const FUNCTION: &str = "function_name";
+
+/// A line holds a hundred values of a histogram, and the collector throws away what is beyond. The rest is
+/// for threads that record one in this moment.
+const RECORDED_MAX: usize = 80;
+
+/// The one of this process.
+static INSTALLED: OnceLock<Emf> = OnceLock::new();
+/// Values of histograms since the last line.
+static RECORDED: AtomicUsize = AtomicUsize::new(0);
 
 /// A layer for [`run`](crate::run) that writes what was counted in an invocation, before it is answered, as
-/// one line to standard output for each set of labels.
+/// one line to standard output for each set of labels, and more lines in a large batch. A histogram of your own may
+/// have a hundred values between two lines, and loses what is beyond.
 ///
 /// ```no_run
 /// # use lambda_inbox::{HandlerError, Inbox, Message, sqlx::PgConnection};
@@ -36,21 +50,36 @@ pub struct Emf {
 
 impl Emf {
     /// Takes up everything that goes through the [`metrics`] facade from now on, under the name space
-    /// `lambda-inbox`.
+    /// `lambda-inbox`. Dimensions are the labels, and `function_name`.
     ///
     /// # Errors
     /// [`EmfError`] where the process has another recorder already.
     pub fn install() -> Result<Self, EmfError> {
-        let installed = Builder::new().cloudwatch_namespace(NAMESPACE).init();
+        let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
+        let installed = Builder::new()
+            .cloudwatch_namespace(NAMESPACE)
+            .with_dimension(FUNCTION, function)
+            .init();
         let collector = installed.map_err(|_| EmfError)?;
-        Ok(Self { collector })
+        Ok(*INSTALLED.get_or_init(|| Self { collector }))
     }
 
     /// A metric that cannot be written is no reason to fail an invocation.
     fn write(self) {
-        if let Err(error) = self.collector.flush(std::io::stdout()) {
+        RECORDED.store(0, Ordering::Relaxed);
+        // Locked, or the log's lines would come in between.
+        if let Err(error) = self.collector.flush(std::io::stdout().lock()) {
             tracing::warn!(%error, "metrics were not written");
         }
+    }
+}
+
+/// To be called for each value of a histogram.
+pub(crate) fn recorded() {
+    if let Some(emf) = INSTALLED.get()
+        && RECORDED.fetch_add(1, Ordering::Relaxed) + 1 >= RECORDED_MAX
+    {
+        emf.write();
     }
 }
 

@@ -69,11 +69,15 @@ pub(crate) fn increment(name: &'static str, consumer: &str) {
 }
 
 pub(crate) fn duration(consumer: &str, elapsed: Duration) {
-    metrics::histogram!(PROCESS_DURATION, "consumer" => consumer.to_owned())
-        .record(elapsed.as_secs_f64());
+    record(PROCESS_DURATION, consumer, elapsed);
 }
 
 pub(crate) fn claim_duration(consumer: &Consumer, elapsed: Duration) {
-    metrics::histogram!(CLAIM_DURATION, "consumer" => consumer.as_str().to_owned())
-        .record(elapsed.as_secs_f64());
+    record(CLAIM_DURATION, consumer.as_str(), elapsed);
+}
+
+fn record(name: &'static str, consumer: &str, elapsed: Duration) {
+    metrics::histogram!(name, "consumer" => consumer.to_owned()).record(elapsed.as_secs_f64());
+    #[cfg(feature = "emf")]
+    crate::emf::recorded();
 }

@@ -11,7 +11,10 @@ async fn main() -> Result<(), lambda_runtime::Error> {
     let exporter = Exporter::install();
     let run = |event: LambdaEvent<Value>| async move {
         let answer = prune(event).await;
-        exporter.flush();
+        // A gauge keeps its value: a prune that failed would look like the one before it, which finished.
+        if answer.as_ref().is_ok_and(|answer| !answer.report.dry_run) {
+            exporter.flush();
+        }
         answer
     };
     lambda_runtime::run(service_fn(run)).await

@@ -42,6 +42,28 @@ async fn a_schedule_prunes_by_the_environments_retention_and_reports_in_numbers(
     assert!(metrics["_aws"]["CloudWatchMetrics"].is_array(), "{metrics}");
 }
 
+/// The alarm rings where nothing says "finished" for twelve hours; what a warm process still knows of an
+/// earlier run must not keep it quiet.
+#[tokio::test]
+async fn a_prune_that_fails_or_is_dry_says_nothing_of_the_one_before() {
+    let mut world = World::migrated().await;
+    let lines = Lines::default();
+    let function = world.prune_function().stdout(Sink::Lines(lines.clone()));
+    let mut function = function.start().await.unwrap();
+    answer(function.invoke(&json!({})).await);
+    answer(function.invoke(&json!({"dry_run": true})).await);
+    world.run("DROP TABLE lambda_inbox.inbox").await;
+    error(function.invoke(&json!({})).await);
+    world.database.drop_now().await.unwrap();
+    error(function.invoke(&json!({})).await);
+
+    // The last thing that the process says, by the SQLSTATE of a database that is not there.
+    lines.line_with("3D000").await;
+    let lines = lines.all();
+    let finished = lines.iter().filter(|line| line.contains("prune.finished"));
+    assert_eq!(finished.count(), 1, "{lines:#?}");
+}
+
 #[tokio::test]
 async fn the_input_takes_the_place_of_the_environment() {
     let mut world = World::migrated().await;
