@@ -126,6 +126,20 @@ class Package(unittest.TestCase):
         self.assertIn('--config profile.release.panic="unwind"', call)
         self.assertIn("--release", call)
 
+    def test_debug_builds_are_for_this_machine_alone_whatever_targets_are_installed(self):
+        targets = self.folder / "sysroot" / "lib" / "rustlib" / "aarch64-unknown-linux-gnu"
+        targets.mkdir(parents=True)
+        programs = {"rustc": f"echo {self.folder / 'sysroot'}", "strip": 'cp "$3" "$2"'}
+        for name, script in programs.items():
+            program = self.folder / "bin" / name
+            program.write_text(f"#!/bin/sh\n{script}\n")
+            program.chmod(0o755)
+        linker = {"CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER": "/bin/true"}
+        result = self.package(elf(HOST), "--dev", **linker)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        packed = self.folder / "target" / "functions-dev"
+        self.assertEqual([path.name for path in packed.iterdir()], [HOST])
+
     def test_a_folder_of_sam_build_is_checked_against_the_template(self):
         built = self.folder / "build" / "ConsumerFunction"
         built.mkdir(parents=True)
