@@ -46,9 +46,9 @@ pub(crate) fn record(report: &PruneReport) {
 ///
 /// Source: Amazon CloudWatch User Guide, "Embedding metrics within logs".
 #[derive(Clone, Copy)]
-pub struct Exporter(Option<&'static metrics_cloudwatch_embedded::Collector>);
+pub struct Emf(Option<&'static metrics_cloudwatch_embedded::Collector>);
 
-impl Exporter {
+impl Emf {
     /// Installs it, unless another recorder is installed already.
     pub fn install() -> Self {
         let function = std::env::var("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_default();
@@ -71,8 +71,8 @@ impl Exporter {
     }
 }
 
-impl std::fmt::Debug for Exporter {
+impl std::fmt::Debug for Emf {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exporter").finish_non_exhaustive()
+        f.debug_struct("Emf").finish_non_exhaustive()
     }
 }
