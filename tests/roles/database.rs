@@ -49,7 +49,7 @@ impl Database {
 
     pub(crate) async fn grant_all(&self) {
         let mut owner = self.owner().await;
-        for duty in [Duty::Consumer, Duty::Prune] {
+        for duty in [Duty::PooledConsumer, Duty::Prune] {
             let role = Role::new(duty.default_role()).unwrap();
             grant(&mut owner, &Schema::default(), &role, duty)
                 .await

@@ -177,6 +177,32 @@ async fn granting_again_changes_nothing_and_keeps_what_somebody_has_set() {
     assert_eq!(catalogue(&database).await, before);
 }
 
+/// A role's lock_timeout would end the waits of handlers, which are their own where nothing is pooled.
+#[tokio::test]
+async fn only_a_pooled_consumer_has_timeouts_of_its_role() {
+    let database = Database::start().await;
+    let mut owner = database.owner().await;
+    for (name, duty, expected) in [
+        ("direct", Duty::Consumer, None),
+        ("pooled", Duty::PooledConsumer, Some("lock_timeout=250ms")),
+    ] {
+        let role = Role::new(name).unwrap();
+        grant(&mut owner, &Schema::default(), &role, duty)
+            .await
+            .unwrap();
+        let settings: Option<String> =
+            sqlx::query_scalar("SELECT rolconfig::text FROM pg_roles WHERE rolname = $1")
+                .bind(name)
+                .fetch_one(&mut owner)
+                .await
+                .unwrap();
+        match expected {
+            Some(expected) => assert!(settings.unwrap().contains(expected)),
+            None => assert_eq!(settings, None),
+        }
+    }
+}
+
 /// Everything that the roles are and may.
 async fn catalogue(database: &Database) -> String {
     let sql = "SELECT concat_ws(' ', \
@@ -200,7 +226,7 @@ async fn only_a_role_that_is_made_logs_in_by_iam() {
         .await;
     let mut owner = database.owner().await;
     for (name, is_member) in [("theirs", false), ("ours", true)] {
-        for duty in [Duty::Consumer, Duty::Prune] {
+        for duty in [Duty::PooledConsumer, Duty::Prune] {
             let role = Role::new(name).unwrap();
             grant(&mut owner, &Schema::default(), &role, duty)
                 .await
@@ -221,7 +247,7 @@ async fn names_may_have_capitals_and_dollar_signs() {
     let mut owner = database.owner().await;
     let schema = Schema::new("Odd$$Schema").unwrap();
     migrate(&mut owner, &schema).await.unwrap();
-    for duty in [Duty::Consumer, Duty::Prune] {
+    for duty in [Duty::PooledConsumer, Duty::Prune] {
         let role = Role::new("Odd$$Role").unwrap();
         grant(&mut owner, &schema, &role, duty).await.unwrap();
     }
@@ -250,7 +276,7 @@ async fn an_owner_that_makes_no_roles_still_grants_and_else_says_what_it_lacks()
     for (name, duty) in [
         ("lambda_inbox_prune", Duty::Prune),
         // Its timeouts are missing, which matters behind a proxy only, and is warned of there.
-        ("new_consumer", Duty::Consumer),
+        ("new_consumer", Duty::PooledConsumer),
     ] {
         grant(&mut modest, &schema, &role(name), duty)
             .await
@@ -270,7 +296,7 @@ async fn databases_that_make_the_same_roles_at_once_do_not_fail() {
         let mut owner = database.database(&format!("db_{number}")).await;
         migrate(&mut owner, &Schema::default()).await.unwrap();
         tasks.spawn(async move {
-            for duty in [Duty::Consumer, Duty::Prune] {
+            for duty in [Duty::PooledConsumer, Duty::Prune] {
                 for name in ["shared_a", "shared_b"] {
                     let role = Role::new(name).unwrap();
                     grant(&mut owner, &Schema::default(), &role, duty)

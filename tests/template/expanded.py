@@ -21,6 +21,7 @@ PSEUDO = {
     "AWS::Region": "eu-central-1",
     "AWS::AccountId": "111122223333",
     "AWS::StackName": "stack",
+    "AWS::StackId": "arn:aws:cloudformation:eu-central-1:111122223333:stack/stack/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0",
 }
 NOTHING = object()
 

@@ -12,7 +12,7 @@ import tomlkit
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from expanded import ROOT, refusals, resources, source  # noqa: E402
+from expanded import PSEUDO, ROOT, refusals, resources, source  # noqa: E402
 
 DAY = 86_400
 RDS = {
@@ -23,6 +23,8 @@ RDS = {
     "VpcId": "vpc-0123456789abcdef0",
     "SubnetIds": "subnet-0123456789abcdef0,subnet-0123456789abcdef1",
 }
+KEY = "arn:aws:kms:eu-central-1:111122223333:key/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+FUNCTIONS = ("ConsumerFunction", "PruneFunction", "MigrateFunction")
 # Everything that changes which resources there are.
 STACKS = {
     "new database": {},
@@ -31,6 +33,7 @@ STACKS = {
     "new database with a proxy": {"DatabaseProxy": "true", "DatabaseMultiAz": "true"},
     "database that exists": RDS,
     "database that exists, FIFO": RDS | {"QueueType": "fifo"},
+    "database that exists, its secret under a key of one's own": RDS | {"OwnerSecretKeyArn": KEY},
     "database outside of RDS": {"DatabaseUrl": "postgres://u:p@db.example:5432/inbox"},
 }
 
@@ -49,6 +52,25 @@ def statements(found):
         for policy in role.get("Policies", []):
             for statement in policy["PolicyDocument"]["Statement"]:
                 yield name, statement
+
+
+def variables(found, function):
+    return found[function]["Properties"]["Environment"]["Variables"]
+
+
+def referred(node):
+    """The logical ids of all that this part of the source refers to."""
+    if isinstance(node, dict):
+        for name, argument in node.items():
+            if name == "Ref":
+                yield argument
+            elif name == "Fn::GetAtt":
+                yield argument.split(".")[0] if isinstance(argument, str) else argument[0]
+            else:
+                yield from referred(argument)
+    elif isinstance(node, list):
+        for it in node:
+            yield from referred(it)
 
 
 def listed(value):
@@ -141,6 +163,8 @@ class EveryStack(unittest.TestCase):
         for role, services in need.items():
             if "DatabaseUrl" in parameters:
                 services = services - {"rds-db", "secretsmanager", "ec2"}
+            if "OwnerSecretKeyArn" in parameters and role == "MigrateRole":
+                services = services | {"kms"}
             allowed = {
                 action.partition(":")[0]
                 for name, statement in statements(found)
@@ -161,6 +185,12 @@ class EveryStack(unittest.TestCase):
                 variables = function["Environment"]["Variables"]
                 self.assertEqual(variables["LAMBDA_INBOX_DB_USER"], f"lambda_inbox_{user}")
                 self.assertEqual(variables["LAMBDA_INBOX_DB_AUTH"], "iam")
+
+    @on_every_stack
+    def test_the_migration_may_decrypt_its_secret_under_the_key_that_is_given_and_no_other(self, parameters, found):
+        keys = [(name, s["Action"], s["Resource"]) for name, s in statements(found) if "kms:" in str(s["Action"])]
+        given = [("MigrateRole", "kms:Decrypt", KEY)] if "OwnerSecretKeyArn" in parameters else []
+        self.assertEqual(keys, given)
 
     @on_every_stack
     def test_the_functions_code_is_denied_what_only_lambda_needs(self, parameters, found):
@@ -214,6 +244,80 @@ class EveryStack(unittest.TestCase):
             self.assertLessEqual({f"{name}SecurityGroup" for name in groups}, reach)
 
     @on_every_stack
+    def test_rotation_and_migration_reach_secrets_manager(self, parameters, found):
+        for name in ("Migrate", "Rotation"):
+            ways = [
+                rule.get("DestinationSecurityGroupId", rule.get("CidrIp"))
+                for rule in of_type(found, "AWS::EC2::SecurityGroupEgress").values()
+                if rule["GroupId"] == f"{name}SecurityGroup" and rule["FromPort"] == 443
+            ]
+            if "DatabaseUrl" in parameters:
+                self.assertEqual(ways, [])
+            else:
+                self.assertIn("0.0.0.0/0" if "VpcId" in parameters else "EndpointSecurityGroup", ways, name)
+
+    @on_every_stack
+    def test_a_second_stack_in_the_account_has_names_of_its_own(self, parameters, found):
+        schedules = of_type(found, "AWS::Scheduler::Schedule")
+        self.assertEqual(len(schedules), 1)
+        for schedule in schedules.values():
+            self.assertNotIn("Name", schedule)
+        for proxy in of_type(found, "AWS::RDS::DBProxy").values():
+            # RDS's rule; the stack's own name may break it.
+            self.assertRegex(proxy["DBProxyName"], r"^(?=.{1,63}$)[a-zA-Z](-?[a-zA-Z0-9]+)*$")
+            self.assertTrue(proxy["DBProxyName"].endswith(PSEUDO["AWS::StackId"].rpartition("/")[2]))
+
+    def test_the_consumer_comes_to_the_proxy_when_it_can_serve(self):
+        host = source()["Resources"]["ConsumerFunction"]["Properties"]["Environment"]["Variables"]["LAMBDA_INBOX_DB_HOST"]
+        condition, through_proxy, _ = host["Fn::If"]
+        self.assertEqual(condition, "CreateProxy")
+        with_proxy = resources({"DatabaseProxy": "true"})
+        ways = {
+            name
+            for kind in ("AWS::EC2::SecurityGroupEgress", "AWS::EC2::SecurityGroupIngress", "AWS::RDS::DBProxyTargetGroup")
+            for name in of_type(with_proxy, kind)
+            if name not in resources()
+        }
+        self.assertEqual(set(referred(through_proxy)), ways | {"Proxy"})
+        self.assertEqual(len(ways), 5)
+        self.assertEqual(variables(with_proxy, "ConsumerFunction")["LAMBDA_INBOX_DB_HOST"], "Proxy.Endpoint")
+
+    @on_every_stack
+    def test_the_functions_have_the_same_schema(self, parameters, found):
+        for schema in (None, "other"):
+            if schema:
+                found = resources(parameters | {"InboxSchema": schema})
+            schemas = {variables(found, function)["LAMBDA_INBOX_SCHEMA"] for function in FUNCTIONS}
+            self.assertEqual(schemas, {schema or "lambda_inbox"})
+
+    def test_the_migration_runs_again_for_another_database(self):
+        """CloudFormation calls a custom resource again when its properties change, and not otherwise."""
+
+        def database(parameters):
+            return resources(parameters)["Tables"]["Properties"]["Database"]
+
+        other = {
+            "DatabaseName": "other",
+            "DatabaseHost": "other.abc.eu-central-1.rds.amazonaws.com",
+            "DatabasePort": "5433",
+            "DatabaseResourceId": "db-OTHER",
+            "InboxSchema": "other",
+        }
+        for name, value in other.items():
+            with self.subTest(name):
+                self.assertNotEqual(database(RDS), database(RDS | {name: value}))
+        self.assertNotEqual(database({}), database({"DatabaseName": "other"}))
+        self.assertIn("Database.DbiResourceId", database({}))
+        self.assertNotIn("u:p", json.dumps(resources(STACKS["database outside of RDS"])["Tables"]))
+
+    @on_every_stack
+    def test_the_migration_knows_whether_the_consumer_comes_through_a_proxy(self, parameters, found):
+        pooled = "on" if "DatabaseProxy" in parameters else "off"
+        self.assertEqual(found["Tables"]["Properties"]["Pooled"], pooled)
+        self.assertEqual(variables(found, "MigrateFunction")["LAMBDA_INBOX_CONSUMER_POOLED"], pooled)
+        self.assertEqual(variables(found, "ConsumerFunction")["LAMBDA_INBOX_DB_POOLED"], pooled)
+
+    @on_every_stack
     def test_the_consumer_comes_after_the_tables(self, parameters, found):
         for function in ("ConsumerFunction", "PruneFunction"):
             self.assertIn("Tables", listed(found[function].get("DependsOn", [])))
@@ -245,6 +349,20 @@ class EveryStack(unittest.TestCase):
         )
         self.assertEqual({name for name, _ in looked_at}, queues)
         self.assertEqual(alarms["PruneNotFinishedAlarm"]["TreatMissingData"], "breaching")
+
+    def test_the_alarm_on_errors_sees_a_message_that_fails_alone(self):
+        """It comes back after the visibility timeout, so that most minutes have no error."""
+        found = resources()
+        alarm = found["ConsumerErrorsAlarm"]["Properties"]
+        errors = range(0, alarm["Period"] * alarm["EvaluationPeriods"], found["Queue"]["Properties"]["VisibilityTimeout"])
+        periods = {second // alarm["Period"] for second in errors}
+        self.assertGreaterEqual(len(periods), alarm["DatapointsToAlarm"])
+
+    def test_no_alarm_waits_for_longer_than_the_queue_keeps_messages(self):
+        longest = source()["Parameters"]["OldestMessageSeconds"]["MaxValue"]
+        for queue in ("Queue", "FifoQueue"):
+            keeps = source()["Resources"][queue]["Properties"]["MessageRetentionPeriod"]
+            self.assertLessEqual(longest, keeps - DAY)
 
     def test_alarms_reach_the_topic_where_there_is_one(self):
         topic = "arn:aws:sns:eu-central-1:111122223333:alarms"
@@ -325,6 +443,39 @@ class EveryStack(unittest.TestCase):
         self.assertEqual(source()["Resources"]["Tables"]["Properties"]["SchemaVersion"], max(numbers))
 
 
+class Deploying(unittest.TestCase):
+    def test_no_questions_are_recommended_that_cannot_be_answered(self):
+        """SAM asks for a NoEcho parameter without a default, and again for ever where the answer is empty."""
+        unanswerable = [
+            name for name, it in source()["Parameters"].items() if it.get("NoEcho") and it.get("Default") == ""
+        ]
+        self.assertEqual(unanswerable, ["DatabaseUrl"])
+        for path in ("template.yaml", "README.md", "docs/guide/deploying.md"):
+            self.assertEqual(re.findall(r"sam deploy[^\n`]*--guided", (ROOT / path).read_text()), [], path)
+
+    def test_a_deployment_needs_no_arguments(self):
+        deploy = manifest(ROOT / "samconfig.toml")["default"]
+        has = deploy["global"]["parameters"] | deploy["deploy"]["parameters"]
+        self.assertTrue(has["stack_name"])
+        self.assertEqual(has["capabilities"], "CAPABILITY_IAM")
+        self.assertIs(has["resolve_s3"], True)
+        self.assertIs(has["confirm_changeset"], True)
+
+    def test_no_role_has_a_name(self):
+        """CAPABILITY_IAM would not be enough."""
+        for parameters in STACKS.values():
+            for role in of_type(resources(parameters), "AWS::IAM::Role").values():
+                self.assertNotIn("RoleName", role)
+
+    def test_another_templates_folder_has_no_configuration(self):
+        """SAM looks for it beside the template, also where --config-file is relative."""
+        guide = (ROOT / "docs/guide/deploying.md").read_text()
+        commands = re.findall(r"sam deploy[^\n`]*--template[^\n`]*", guide)
+        self.assertTrue(commands)
+        for command in commands:
+            self.assertIn('--config-file "$PWD/samconfig.toml"', command)
+
+
 class Timeouts(unittest.TestCase):
     def test_the_visibility_timeout_is_six_times_the_functions_and_the_window(self):
         """A-10 and G-01: one parameter moves both."""
@@ -382,6 +533,16 @@ class Refusals(unittest.TestCase):
             (RDS | {"DatabaseUrl": "postgres://u:p@h/d"}, "both set"),
             ({"DatabaseUrl": "mysql://h/d"}, "postgres://"),
             ({"AlarmTopicArn": "alarms"}, "SNS topic"),
+            ({"OldestMessageSeconds": "345600"}, "to 259200"),
+            ({"DatabaseName": "_inbox"}, "begin with a lower-case letter"),
+            ({"DatabasePort": "1149"}, "from 1150"),
+            ({"InboxSchema": "pg_inbox"}, "not with pg_"),
+            ({"InboxSchema": "1nbox"}, "beginning with no digit"),
+            ({"InboxSchema": "a" * 64}, "at most 63"),
+            # IAM matches the whole ARN.
+            (RDS | {"OwnerSecretArn": RDS["OwnerSecretArn"].removesuffix("-AbCdEf")}, "six characters"),
+            (RDS | {"OwnerSecretKeyArn": KEY.replace(":key/", ":alias/")}, "not of an alias"),
+            (RDS | {"OwnerSecretKeyArn": KEY.rpartition("/")[2]}, "ARN of a KMS key"),
         ]:
             with self.subTest(**parameters):
                 said = refusals(parameters)

@@ -192,9 +192,13 @@ async fn create(
         answer.layout = "time-ordered";
         answer.partitions_created = made.partitions;
     }
+    let consumer = match settings.consumers_are_pooled {
+        true => Duty::PooledConsumer,
+        false => Duty::Consumer,
+    };
     let consumers = settings.consumer_roles.iter();
     let roles = consumers
-        .map(|role| (role, Duty::Consumer))
+        .map(|role| (role, consumer))
         .chain(settings.prune_role.iter().map(|role| (role, Duty::Prune)));
     for (role, duty) in roles {
         grant(connection, schema, role, duty).await?;

@@ -20,6 +20,7 @@ pub(crate) const DEAD_LETTERS: &str = "LAMBDA_INBOX_DEAD_LETTERS";
 pub(crate) const LAYOUT: &str = "LAMBDA_INBOX_LAYOUT";
 pub(crate) const PARTITIONS: &str = "LAMBDA_INBOX_PARTITIONS";
 pub(crate) const CONSUMER_ROLES: &str = "LAMBDA_INBOX_CONSUMER_ROLES";
+pub(crate) const CONSUMER_POOLED: &str = "LAMBDA_INBOX_CONSUMER_POOLED";
 pub(crate) const PRUNE_ROLE: &str = "LAMBDA_INBOX_PRUNE_ROLE";
 
 const DURATION: &str = "a duration such as 14d or 36h";
@@ -40,6 +41,7 @@ const DURATION: &str = "a duration such as 14d or 36h";
 /// | `LAMBDA_INBOX_LAYOUT` | `keyed` | or `time-ordered`: which tables are created |
 /// | `LAMBDA_INBOX_PARTITIONS` | `none` | or `daily`: of the time-ordered table |
 /// | `LAMBDA_INBOX_CONSUMER_ROLES` | none | `payments,edi_invoic`: database roles that the migration makes where they are not there, and grants what a consumer needs |
+/// | `LAMBDA_INBOX_CONSUMER_POOLED` | `off` | or `on`: those roles connect through RDS Proxy or PgBouncer, and get the timeouts that the inbox cannot set there |
 /// | `LAMBDA_INBOX_PRUNE_ROLE` | none | the same for the prune's role |
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -56,6 +58,7 @@ pub struct Settings {
     pub(crate) dead_letters: DeadLetters,
     pub(crate) layout: Layout,
     pub(crate) consumer_roles: Vec<Role>,
+    pub(crate) consumers_are_pooled: bool,
     pub(crate) prune_role: Option<Role>,
 }
 
@@ -89,6 +92,8 @@ impl Settings {
                 .unwrap_or_default(),
             layout: layout(&read)?,
             consumer_roles: roles(CONSUMER_ROLES, &read)?,
+            consumers_are_pooled: word(CONSUMER_POOLED, &read, "on or off", is_on)?
+                .unwrap_or_default(),
             prune_role: role(PRUNE_ROLE, &read)?,
         })
     }
@@ -285,6 +290,7 @@ mod tests {
             (LAYOUT, "time-ordered"),
             (PARTITIONS, "daily"),
             (CONSUMER_ROLES, "payments, edi_invoic"),
+            (CONSUMER_POOLED, "on"),
             (PRUNE_ROLE, "prune"),
         ])
         .unwrap();
@@ -302,6 +308,7 @@ mod tests {
         let roles = settings.consumer_roles.iter().chain(&settings.prune_role);
         let roles: Vec<_> = roles.map(Role::name).collect();
         assert_eq!(roles, ["payments", "edi_invoic", "prune"]);
+        assert!(settings.consumers_are_pooled);
     }
 
     #[test]
@@ -336,6 +343,7 @@ mod tests {
             (PARTITIONS, "hourly", "daily or none"),
             (PARTITIONS, "daily", "only the layout time-ordered"),
             (CONSUMER_ROLES, "payments,edi-invoic", "letters, digits"),
+            (CONSUMER_POOLED, "yes", "on or off"),
             (PRUNE_ROLE, "pg_prune", "letters, digits"),
         ] {
             let error = chain(&read(&[(name, value)]).unwrap_err());

@@ -1,6 +1,9 @@
 //! RDS signs its servers' certificates with authorities of its own, which no list of public ones has.
 
 use crate::settings::SettingsError;
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 /// Authorities to trust besides the public ones.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ impl Ca {
             Ok(pem) => pem,
             Err(source) => return Err(SettingsError::CaUnreadable { path, source }),
         };
-        if !String::from_utf8_lossy(&pem).contains("-----BEGIN CERTIFICATE-----") {
+        if !is_usable(&pem) {
             return Err(SettingsError::CaEmpty { path });
         }
         Ok(Some(Self::Pem(pem)))
@@ -49,6 +52,13 @@ impl Ca {
     }
 }
 
+/// Whether there are certificates, and each can be an authority. Else every connection would find out.
+fn is_usable(pem: &[u8]) -> bool {
+    let mut roots = RootCertStore::empty();
+    let mut certificates = CertificateDer::pem_slice_iter(pem);
+    certificates.all(|found| found.is_ok_and(|found| roots.add(found).is_ok())) && !roots.is_empty()
+}
+
 #[cfg(feature = "rds-ca-bundle")]
 mod rds {
     pub(super) const BUNDLE: &str = include_str!("../certs/rds-ca-bundle.pem");
@@ -69,10 +79,7 @@ mod rds {
 #[cfg(test)]
 #[cfg(feature = "rds-ca-bundle")]
 mod tests {
-    use super::Ca;
-    use rustls::RootCertStore;
-    use rustls::pki_types::CertificateDer;
-    use rustls::pki_types::pem::PemObject;
+    use super::*;
 
     /// The subjects of what is trusted for `host`.
     fn trusted(host: &str) -> Vec<String> {

@@ -12,35 +12,47 @@ pub(crate) struct Secret {
     pub(crate) username: Option<String>,
     pub(crate) password: String,
     pub(crate) host: Option<String>,
-    pub(crate) port: Option<Port>,
-    #[serde(alias = "dbName", alias = "database")]
-    pub(crate) dbname: Option<String>,
-}
-
-/// A number, or a text with a number in it, as people write it by hand.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "serde_json::Value")]
-pub(crate) struct Port(pub(crate) u16);
-
-impl TryFrom<serde_json::Value> for Port {
-    type Error = &'static str;
-
-    fn try_from(value: serde_json::Value) -> Result<Self, Self::Error> {
-        let text = value.as_str().map(str::trim);
-        let number = match text {
-            Some(text) => text.parse().ok(),
-            None => value.as_u64().and_then(|number| u16::try_from(number).ok()),
-        };
-        number.map(Self).ok_or("port is not a port number")
-    }
+    port: Option<serde_json::Value>,
+    // Three names of one thing, and a secret may have more than one of them.
+    dbname: Option<String>,
+    #[serde(rename = "dbName")]
+    db_name: Option<String>,
+    database: Option<String>,
 }
 
 #[cfg_attr(not(feature = "secrets-manager"), allow(dead_code))]
 impl Secret {
     /// `None` where it is not such JSON. What is wrong is not said: the parser's message may quote the
-    /// secret.
+    /// secret. What is empty counts as absent, as it does in the environment.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        let mut secret: Self = serde_json::from_str(text).ok()?;
+        let texts = [
+            &mut secret.username,
+            &mut secret.host,
+            &mut secret.dbname,
+            &mut secret.db_name,
+            &mut secret.database,
+        ];
+        for text in texts {
+            text.take_if(|text| text.is_empty());
+        }
+        secret.port.take_if(|port| *port == "" || port.is_null());
+        let is_readable = secret.port.is_none() || secret.port().is_some();
+        is_readable.then_some(secret)
+    }
+
+    /// A number, or a text with a number in it, as people write it by hand.
+    pub(crate) fn port(&self) -> Option<u16> {
+        let value = self.port.as_ref()?;
+        match value.as_str() {
+            Some(text) => text.trim().parse().ok(),
+            None => value.as_u64().and_then(|number| u16::try_from(number).ok()),
+        }
+    }
+
+    pub(crate) fn database(&self) -> Option<&String> {
+        let names = self.dbname.as_ref().or(self.db_name.as_ref());
+        names.or(self.database.as_ref())
     }
 }
 
@@ -71,6 +83,14 @@ mod tests {
                 (Some("u"), "x", None, Some(5432), Some("d")),
             ),
             (r#"{"password":"x"}"#, (None, "x", None, None, None)),
+            (
+                r#"{"username":"","password":"x","host":"","port":"","dbname":"","database":"d"}"#,
+                (None, "x", None, None, Some("d")),
+            ),
+            (
+                r#"{"password":"x","port":null,"dbname":"d","dbName":"d","database":"d"}"#,
+                (None, "x", None, None, Some("d")),
+            ),
         ];
         for (text, expected) in cases {
             let secret = Secret::parse(text).unwrap();
@@ -78,8 +98,8 @@ mod tests {
                 secret.username.as_deref(),
                 secret.password.as_str(),
                 secret.host.as_deref(),
-                secret.port.map(|port| port.0),
-                secret.dbname.as_deref(),
+                secret.port(),
+                secret.database().map(String::as_str),
             );
             assert_eq!(found, expected, "{text}");
         }

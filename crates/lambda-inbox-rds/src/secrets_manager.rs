@@ -109,7 +109,7 @@ impl SecretLogin {
             .ok_or_else(|| missing(HOST))?;
         let name = name
             .as_ref()
-            .or(secret.dbname.as_ref())
+            .or(secret.database())
             .ok_or_else(|| missing(NAME))?;
         let user = match (user, &secret.username) {
             (Some(expected), Some(found)) if expected != found => {
@@ -124,9 +124,7 @@ impl SecretLogin {
                 .or(user.as_ref())
                 .ok_or_else(|| missing(USER))?,
         };
-        let port = port
-            .or(secret.port.map(|port| port.0))
-            .unwrap_or(PORT_DEFAULT);
+        let port = port.or(secret.port()).unwrap_or(PORT_DEFAULT);
         Ok(PgConnectOptions::new_without_pgpass()
             .host(host)
             .port(port)

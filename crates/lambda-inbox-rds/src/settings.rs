@@ -64,6 +64,18 @@ fn from_url(
     if !matches!(url.scheme(), "postgres" | "postgresql") {
         return Err(SettingsError::DatabaseUrl);
     }
+    // A password with one of these in it may still make a URL, of another place: "app:12/hunter2@host" is the
+    // host "app". The driver would log what it does not know, with its value.
+    let is_cut = url.fragment().is_some() || url.path().contains('@');
+    if is_cut || url.query().is_some_and(|query| query.contains('@')) {
+        return Err(SettingsError::DatabaseUrl);
+    }
+    let mut parameters = url.query_pairs().map(|(name, _)| name);
+    if let Some(name) = parameters.find(|name| !is_parameter(name)) {
+        return Err(SettingsError::UrlParameter {
+            name: name.into_owned(),
+        });
+    }
     let mut options = PgConnectOptions::from_url(&url).map_err(|_| SettingsError::DatabaseUrl)?;
     if let Some(address) = in_brackets(options.get_host()) {
         options = options.host(&address);
@@ -187,6 +199,29 @@ fn mode(
     }))
 }
 
+/// What sqlx makes use of in a URL's query.
+fn is_parameter(name: &str) -> bool {
+    const OTHERS: [&str; 12] = [
+        "sslcert",
+        "ssl-cert",
+        "sslkey",
+        "ssl-key",
+        "statement-cache-capacity",
+        "host",
+        "hostaddr",
+        "port",
+        "dbname",
+        "user",
+        "password",
+        "application_name",
+    ];
+    let is_option = name == "options" || (name.starts_with("options[") && name.ends_with(']'));
+    is_option
+        || [&SSL_MODE[..], &SSL_ROOT_CERT, &OTHERS]
+            .concat()
+            .contains(&name)
+}
+
 /// The address of `[::1]`, as a URL spells it and nothing else does.
 fn in_brackets(host: &str) -> Option<String> {
     let address = host.strip_prefix('[')?.strip_suffix(']')?;
@@ -224,6 +259,15 @@ pub enum SettingsError {
          and % of the password as %23 %2F %3F %40 and %25"
     )]
     DatabaseUrl,
+    /// A parameter in the URL's query. Its value is not repeated: it may be a part of the password.
+    #[error(
+        "DATABASE_URL has the parameter {name:?}, which is not known; take it out, and write ? of the password \
+         as %3F"
+    )]
+    UrlParameter {
+        /// The parameter.
+        name: String,
+    },
     /// Two variables of which one is enough.
     #[error("{one} and {other} are both set; unset one of them")]
     Conflict {
@@ -291,8 +335,11 @@ pub enum SettingsError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file of certificates has none.
-    #[error("there is no certificate in {path:?} ({CA} or sslrootcert); it must be in PEM format")]
+    /// The file of certificates has none, or one that is broken.
+    #[error(
+        "there is no certificate in {path:?} ({CA} or sslrootcert), or one that cannot be read; it must be in \
+         PEM format"
+    )]
     CaEmpty {
         /// Where it is.
         path: String,

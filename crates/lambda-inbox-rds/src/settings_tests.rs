@@ -34,6 +34,19 @@ fn what_cannot_work_is_refused_with_the_fix_and_shows_no_password() {
             "%23",
         ),
         (
+            &[(DATABASE_URL, "postgres://app:12?hunter2@db/shop")],
+            "%3F",
+        ),
+        (
+            &[(DATABASE_URL, "postgres://app:12/hunter2@db/shop")],
+            "%2F",
+        ),
+        (&[(DATABASE_URL, "postgres://app:5#hunter2@db/shop")], "%23"),
+        (
+            &[(DATABASE_URL, "postgres://app:x@db/shop?sslpassword=hunter2")],
+            "the parameter \"sslpassword\"",
+        ),
+        (
             &[URL, host],
             "DATABASE_URL and LAMBDA_INBOX_DB_HOST are both set",
         ),

@@ -98,7 +98,7 @@ impl Source {
             let refusal = match open(&options, until).await {
                 Ok(opened) => return Ok(opened),
                 Err(Failure::Driver(error)) if is_login_refused(&error) => error,
-                Err(failure) => return Err(failure.explain(&options)),
+                Err(failure) => return Err(failure.explain(&options, self.pooled)),
             };
             let another = if is_first {
                 self.login.another(&attempt, until).await?
@@ -147,6 +147,10 @@ impl ConnectionSource for Source {
 
     fn forget(&self) {
         self.login.forget();
+    }
+
+    fn is_pooled(&self) -> bool {
+        self.pooled
     }
 }
 
@@ -211,7 +215,7 @@ fn is_login_refused(error: &sqlx::Error) -> bool {
 }
 
 impl Failure {
-    fn explain(self, options: &PgConnectOptions) -> SourceError {
+    fn explain(self, options: &PgConnectOptions, is_pooled: bool) -> SourceError {
         let host = options.get_host().to_owned();
         let address = format!("{host}:{}", options.get_port());
         let source = match self {
@@ -232,8 +236,9 @@ impl Failure {
         if matches!(source, sqlx::Error::Tls(_)) {
             return SourceError::setup(ConnectError::NoTls { host, source });
         }
-        // RDS Proxy answers with the first, PgBouncer with the second.
-        if matches!(sqlstate(&source).as_deref(), Some("0A000" | "08P01")) {
+        // RDS Proxy answers with the first, PgBouncer with the second, and not to options alone.
+        let code = sqlstate(&source);
+        if !is_pooled && matches!(code.as_deref(), Some("0A000" | "08P01")) {
             return SourceError::setup(ConnectError::StartUpRefused { source });
         }
         if matches!(source, sqlx::Error::Io(_)) {

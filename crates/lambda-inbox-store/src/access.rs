@@ -12,6 +12,8 @@ const ATTEMPTS_MAX: u32 = 3;
 pub enum Duty {
     /// Handles messages: reads, writes and withdraws keys, adds to the failure log.
     Consumer,
+    /// The same through RDS Proxy, or PgBouncer in transaction mode: the role has its timeouts itself.
+    PooledConsumer,
     /// Forgets old keys: reads and deletes keys and entries of the failure log.
     Prune,
 }
@@ -20,15 +22,17 @@ impl Duty {
     /// The name that the template uses, and that stands in the script.
     pub const fn default_role(self) -> &'static str {
         match self {
-            Self::Consumer => "lambda_inbox_consumer",
+            Self::Consumer | Self::PooledConsumer => "lambda_inbox_consumer",
             Self::Prune => "lambda_inbox_prune",
         }
     }
 
-    fn script(self) -> &'static str {
+    fn scripts(self) -> &'static [&'static str] {
+        const CONSUMER: &str = include_str!("../roles/consumer.sql");
         match self {
-            Self::Consumer => include_str!("../roles/consumer.sql"),
-            Self::Prune => include_str!("../roles/prune.sql"),
+            Self::Consumer => &[CONSUMER],
+            Self::PooledConsumer => &[CONSUMER, include_str!("../roles/pooled.sql")],
+            Self::Prune => &[include_str!("../roles/prune.sql")],
         }
     }
 }
@@ -63,7 +67,8 @@ impl fmt::Display for Role {
 /// must be there. All of it or nothing; running it again changes nothing. What somebody has set for the role
 /// stays, and a role that was there keeps the way in which it logs in. On RDS a new one logs in by IAM.
 ///
-/// The scripts are `roles/consumer.sql` and `roles/prune.sql` of this crate.
+/// The scripts are in `roles/` of this crate. On RDS with PostgreSQL 16 or later, making a role takes its master
+/// user, because `GRANT rds_iam` does.
 ///
 /// # Errors
 /// [`GrantError`]; nothing is changed then.
@@ -94,7 +99,8 @@ fn script(schema: &Schema, role: &Role, duty: Duty) -> String {
     let schema = schema.quoted();
     // Names may have dollar signs in them, but none is as long as this quote.
     let quote = format!("${}$", "_".repeat(NAME_BYTES_MAX));
-    duty.script()
+    duty.scripts()
+        .join("\n")
         .replace("$$", &quote)
         .replace(&format!("{default_schema}."), &format!("{schema}."))
         .replace(
@@ -115,8 +121,8 @@ fn is_race(error: &sqlx::Error) -> bool {
 #[derive(Debug, thiserror::Error)]
 #[error(
     "role {role} cannot be created or granted what it needs; connect as the tables' owner, who needs \
-     CREATEROLE for a role that is not there, or run the scripts in roles/ of lambda-inbox-store as an \
-     administrator"
+     CREATEROLE for a role that is not there (on RDS with PostgreSQL 16 and later, connect as the master user, \
+     or create the role and GRANT rds_iam to it before)"
 )]
 pub struct GrantError {
     role: Role,
@@ -136,9 +142,9 @@ mod tests {
     fn schema_and_role_are_the_configured_ones_throughout() {
         let schema = Schema::new("Other").unwrap();
         let role = Role::new("Mine").unwrap();
-        for duty in [Duty::Consumer, Duty::Prune] {
+        for duty in [Duty::Consumer, Duty::PooledConsumer, Duty::Prune] {
             let sql = script(&schema, &role, duty);
-            let (_, statements) = sql.split_once("DO $").unwrap();
+            let statements: String = sql.lines().filter(|line| !line.starts_with("--")).collect();
             assert!(statements.contains("CREATE ROLE \"Mine\" LOGIN"), "{sql}");
             assert!(statements.contains("ON SCHEMA \"Other\" TO"), "{sql}");
             assert!(!statements.contains("lambda_inbox"), "{sql}");

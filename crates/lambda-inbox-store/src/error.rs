@@ -116,6 +116,13 @@ impl StoreError {
         self.answer()?.code().map(Cow::into_owned)
     }
 
+    /// Whether what was sent may have been done all the same: nothing came back, or the connection was ended
+    /// over it. Any other answer of the server's says that it was not.
+    pub fn is_in_doubt(&self) -> bool {
+        let code = self.sqlstate();
+        code.is_none_or(|code| code.starts_with("08") || code.starts_with("57P"))
+    }
+
     fn answer(&self) -> Option<&dyn DatabaseError> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.source);
         while let Some(error) = cause {
@@ -175,14 +182,10 @@ const STATEMENT_EXISTS: &str = "42P05";
 /// The text where the SQLSTATE tells what to do.
 fn fix(stage: Stage, answer: &dyn DatabaseError) -> Option<&'static str> {
     match (stage, answer.code()?.as_ref()) {
-        (Stage::Connect, "08P01" | "0A000") => Some(
-            "the server refuses options at start-up, as RDS Proxy and PgBouncer do; set \
-             LAMBDA_INBOX_DB_POOLED=on, or the builder's profile to Pooled",
-        ),
         (Stage::Begin | Stage::Claim | Stage::Statement, UNKNOWN_STATEMENT | STATEMENT_EXISTS) => {
             Some(
                 "the session is not the one that was prepared; behind RDS Proxy or PgBouncer set \
-             LAMBDA_INBOX_DB_POOLED=on, or the builder's profile to Pooled",
+             LAMBDA_INBOX_DB_POOLED=on, or take a source that is pooled",
             )
         }
         // check_violation, which a missing partition is too.
@@ -216,9 +219,9 @@ pub(crate) fn class_of(stage: Stage, error: &sqlx::Error) -> Class {
         (Stage::Begin | Stage::Claim | Stage::Statement, "55P03") => Class::Busy,
         (_, "40001" | "40P01") => Class::Conflict,
         (_, "42P01" | "42703" | "42501" | "3F000") => Class::Setup,
-        // A prepared claim that a handler's DEALLOCATE dropped, or that a migration has outdated: a new
-        // session prepares it anew.
-        (Stage::Claim, "0A000") => Class::Connection,
+        // A prepared claim that a migration has outdated: a new session prepares it anew. Or a standby, which
+        // says this to BEGIN .. READ WRITE: the server behind the name has become a reader.
+        (Stage::Begin | Stage::Claim, "0A000") => Class::Connection,
         (Stage::Begin | Stage::Claim | Stage::Statement, UNKNOWN_STATEMENT | STATEMENT_EXISTS) => {
             Class::Connection
         }

@@ -70,6 +70,9 @@ fn migrator(schema: &Schema) -> Migrator {
     let mut migrator = Migrator::with_migrations(migrations);
     migrator.dangerous_set_table_name(table_name(schema));
     migrator.create_schema(schema.quoted());
+    // A deployment that is rolled back, or an older release, finds a version that it does not know. Every
+    // migration is one that the version before can live with.
+    migrator.set_ignore_missing(true);
     migrator
 }
 

@@ -28,6 +28,12 @@ pub trait ConnectionSource: fmt::Debug + Send + Sync + 'static {
     /// Forgets passwords, tokens and whatever else must not outlive the process's environment, as before
     /// a snapshot of it is taken. Nothing by default.
     fn forget(&self) {}
+
+    /// Whether the connections go through RDS Proxy, or PgBouncer in transaction mode. The inbox then keeps
+    /// nothing in a session. No by default.
+    fn is_pooled(&self) -> bool {
+        false
+    }
 }
 
 impl ConnectionSource for PgConnectOptions {

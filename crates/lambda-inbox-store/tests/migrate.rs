@@ -133,6 +133,24 @@ async fn the_files_are_plain_sql_for_the_default_schema() {
         .unwrap();
 }
 
+/// A deployment that is rolled back runs the release before on the tables of the one after.
+#[tokio::test]
+async fn a_version_from_a_later_release_is_left_alone() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut connection = database.connect().await.unwrap();
+    let schema = Schema::default();
+    migrate(&mut connection, &schema).await.unwrap();
+    sqlx::raw_sql(
+        "INSERT INTO lambda_inbox.migration (version, description, success, checksum, execution_time) \
+         VALUES (99, 'later', true, '', 0)",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    let migrated = migrate(&mut connection, &schema).await.unwrap();
+    assert_eq!((migrated.before, migrated.after), (99, 99));
+}
+
 #[test]
 fn the_migrations_are_in_the_crates_package() {
     let output = Command::new(env!("CARGO"))

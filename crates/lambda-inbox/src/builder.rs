@@ -37,10 +37,17 @@ pub struct InboxBuilder {
 
 impl InboxBuilder {
     pub(crate) fn new(consumer: String, source: Arc<dyn ConnectionSource>) -> Self {
+        let profile = match source.is_pooled() {
+            true => Profile::Pooled,
+            false => Profile::Direct,
+        };
         Self {
             consumer,
             source,
-            table: Table::default(),
+            table: Table {
+                profile,
+                ..Table::default()
+            },
             connections: 1,
             key: KeyStrategy::default(),
             scope: Scope::default(),
@@ -72,15 +79,6 @@ impl InboxBuilder {
     #[must_use]
     pub fn layout(mut self, layout: Layout) -> Self {
         self.table.layout = layout;
-        self
-    }
-
-    /// What stands between the function and the server; nothing by default. Behind RDS Proxy or
-    /// PgBouncer in transaction mode it must be [`Profile::Pooled`]: see "Connecting" in the guide for
-    /// the role's timeouts, and keep handlers to `sqlx::query(..).persistent(false)`.
-    #[must_use]
-    pub fn profile(mut self, profile: Profile) -> Self {
-        self.table.profile = profile;
         self
     }
 

@@ -3,7 +3,7 @@
 use crate::builder::{BuildError, InboxBuilder};
 use crate::inbox::{Inbox, MismatchPolicy, OutagePolicy, Scope};
 use lambda_inbox_rds::{SettingsError, Source};
-use lambda_inbox_store::{Layout, Profile, SchemaError};
+use lambda_inbox_store::{Layout, SchemaError};
 use std::time::Duration;
 
 const SCHEMA: &str = "LAMBDA_INBOX_SCHEMA";
@@ -49,12 +49,7 @@ fn builder(
 ) -> Result<InboxBuilder, EnvError> {
     let read = |name: &'static str| read(name).filter(|value| !value.is_empty());
     let source = Source::from_variables(read)?;
-    let profile = if source.is_pooled() {
-        Profile::Pooled
-    } else {
-        Profile::Direct
-    };
-    let mut builder = Inbox::builder_with_source(consumer, source).profile(profile);
+    let mut builder = Inbox::builder_with_source(consumer, source);
     if let Some(schema) = read(SCHEMA) {
         builder = builder.schema(schema.parse()?);
     }
@@ -197,7 +192,8 @@ mod tests {
         assert_eq!(settings.mismatch, MismatchPolicy::Skip);
         assert!(settings.failure_log);
         assert_eq!(settings.store.table().layout, Layout::TimeOrdered);
-        assert_eq!(settings.store.table().profile, Profile::Pooled);
+        let profile = settings.store.table().profile;
+        assert_eq!(profile, lambda_inbox_store::Profile::Pooled);
     }
 
     #[test]

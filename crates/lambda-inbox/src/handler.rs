@@ -39,7 +39,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// ignores and a nested transaction that it leaves open are found out and reported as failures. A
 /// nested `connection.begin()` is a savepoint and is welcome.
 ///
-/// Behind RDS Proxy or PgBouncer ([`Profile::Pooled`](crate::Profile::Pooled)) run queries with
+/// Behind RDS Proxy or PgBouncer ([`Source::pooled`](crate::Source::pooled)) run queries with
 /// `.persistent(false)`, and send no SET: no session is the handler's own.
 ///
 /// What it does elsewhere (HTTP, other connections) happens at least once: give remote services the

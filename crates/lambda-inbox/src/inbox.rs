@@ -102,7 +102,9 @@ impl Inbox {
     }
 
     /// As [`Inbox::builder`], with connections that `source` opens: a [`Source`], whose password or token
-    /// changes, or one of your own.
+    /// changes, or one of your own. Behind RDS Proxy or PgBouncer in transaction mode it must be
+    /// [pooled](Source::pooled), as in `Source::from(options).pooled()`: see "Connecting" in the guide for the
+    /// role's timeouts, and keep handlers to `sqlx::query(..).persistent(false)`.
     pub fn builder_with_source(
         consumer: impl Into<String>,
         source: impl ConnectionSource,

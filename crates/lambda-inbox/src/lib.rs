@@ -80,7 +80,7 @@ pub use key::{Key, KeyStrategy};
 pub use lambda_inbox_rds::{ConnectError, SettingsError, Source};
 pub use lambda_inbox_store::{Connecting, ConnectionSource, Opened, SourceError};
 pub use lambda_inbox_store::{
-    Consumer, Layout, MigrateError, Migrated, Profile, Schema, SchemaError, migrate,
+    Consumer, Layout, MigrateError, Migrated, Schema, SchemaError, migrate,
 };
 pub use lambda_inbox_store::{LayoutError, Partitions, TimeOrdered, create_time_ordered};
 pub use message::Message;

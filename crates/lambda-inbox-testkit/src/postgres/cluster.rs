@@ -47,7 +47,19 @@ impl Cluster {
             fsync: false,
             settings: Vec::new(),
             tls: None,
+            primary: None,
         }
+    }
+
+    /// Starts a hot standby of this server, as it is after a failover for those who still reach the old
+    /// primary: what is committed here arrives there, and it takes no writes.
+    ///
+    /// # Errors
+    /// As [`ClusterBuilder::start`].
+    pub async fn standby(&self) -> Result<Self, PostgresError> {
+        let mut builder = Self::builder();
+        builder.primary = Some(self.options());
+        builder.start().await
     }
 
     /// The superuser, on the database `postgres`.
@@ -79,6 +91,7 @@ pub struct ClusterBuilder {
     fsync: bool,
     settings: Vec<(String, String)>,
     tls: Option<Identity>,
+    primary: Option<PgConnectOptions>,
 }
 
 impl ClusterBuilder {
@@ -146,11 +159,15 @@ impl ClusterBuilder {
     ) -> Result<Cluster, PostgresError> {
         // Other users of the machine can reach the port, and a superuser can run programs as us. It
         // also tells our server from another one that took the port first.
-        let password = uuid::Uuid::new_v4().simple().to_string();
+        let password = match &self.primary {
+            Some(primary) => server::password(primary),
+            None => uuid::Uuid::new_v4().simple().to_string(),
+        };
         let supervisor = Supervisor::start(
             account,
             binaries,
             &password,
+            self.primary.as_ref().map(PgConnectOptions::get_port),
             self.tls.as_ref(),
             &self.arguments(port),
         )

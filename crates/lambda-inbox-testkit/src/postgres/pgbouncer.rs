@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::account::Account;
 use super::cluster::free_port;
+use super::server;
 use super::{PostgresError, TestDatabase};
 
 /// Not in the PATH of every user.
@@ -147,9 +147,7 @@ fn find() -> Option<PathBuf> {
 /// Whoever reaches the port is let in; it is on loopback, and the database is a test's. No start-up
 /// parameter is ignored that PgBouncer refuses by default.
 fn settings(options: &PgConnectOptions, port: u16, sessions: u32, query: &str) -> String {
-    let url = options.to_url_lossy();
-    // As it stands in the URL, where a private server's needs no escapes.
-    let password = url.password().unwrap_or_default();
+    let password = server::password(options);
     let query = match query {
         "" => String::new(),
         query => format!(" connect_query='{query}'"),

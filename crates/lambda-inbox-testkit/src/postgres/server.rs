@@ -26,6 +26,12 @@ pub(super) async fn connect(options: &PgConnectOptions) -> Result<PgConnection, 
         })
 }
 
+/// Which sqlx tells in a URL only. As it stands there, where a private server's needs no escapes.
+pub(super) fn password(options: &PgConnectOptions) -> String {
+    let url = options.to_url_lossy();
+    url.password().unwrap_or_default().to_owned()
+}
+
 /// As a URL that libpq's programs understand too, psql and pgbench among them: they refuse
 /// parameters they do not know.
 pub(super) fn url(options: &PgConnectOptions) -> String {

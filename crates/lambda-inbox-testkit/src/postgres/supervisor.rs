@@ -28,6 +28,7 @@ impl Supervisor {
         account: Account,
         binaries: &Path,
         password: &str,
+        primary: Option<u16>,
         tls: Option<&Identity>,
         arguments: &[String],
     ) -> io::Result<Self> {
@@ -42,6 +43,7 @@ impl Supervisor {
             .arg(binaries)
             .arg(name)
             .arg(std::env::temp_dir())
+            .arg(primary.map(|port| port.to_string()).unwrap_or_default())
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -1,7 +1,8 @@
 # Runs one private PostgreSQL server that cannot outlive the process which wants it: that process holds the other end
 # of our stdin, and the kernel closes it however the process dies.
 #
-# Arguments: folder of the binaries, name of the cluster's folder, where to put it, arguments for the server.
+# Arguments: folder of the binaries, name of the cluster's folder, where to put it, the port of the server on this machine
+# that it is to be a standby of (or nothing), arguments for the server.
 # Stdin: the superuser's password in one line; the server's certificate and its key, each in lines that a line with a
 # dot ends; then nothing until the end.
 # Stdout: the cluster's folder in one line. In the folder: `log`; `ended` once the server is no more. The folder stays
@@ -11,8 +12,8 @@
 trap '' INT TERM HUP PIPE
 umask 077
 
-binaries=$1 name=$2 place=$3
-shift 3
+binaries=$1 name=$2 place=$3 primary=$4
+shift 4
 IFS= read -r password || exit 1
 exec 3<&0 </dev/null
 
@@ -40,6 +41,11 @@ nap() {
 }
 
 initialise() {
+    if [ -n "$primary" ]; then
+        PGPASSWORD=$password "$binaries/pg_basebackup" -D "$folder/data" -h 127.0.0.1 -p "$primary" -U postgres \
+            --write-recovery-conf --checkpoint=fast --no-sync
+        return
+    fi
     "$binaries/initdb" -D "$folder/data" -U postgres -A password --pwfile="$folder/password" -E UTF8 --locale="$1" \
         --no-sync && return
     rm -rf "$folder/data"

@@ -2,7 +2,11 @@
 
 use crate::batch::Batch;
 use crate::error::store_chain;
-use lambda_inbox_store::{Claim, Connection, RolledBack, Slot, StoreError, Withdrawal};
+use lambda_inbox_store::{Claim, Class, Connection, RolledBack, Slot, StoreError, Withdrawal};
+use std::time::{Duration, Instant};
+
+/// A second try after less than this keeps both together near the five seconds of one.
+const AGAIN_WITHIN: Duration = Duration::from_secs(1);
 
 pub(crate) struct Link<'a> {
     batch: &'a Batch<'a>,
@@ -24,9 +28,17 @@ impl<'a> Link<'a> {
 
     /// Makes sure that there is a connection before any record is taken. The `first` link of an
     /// invocation is the one that must have it; the others are a help where they get one.
+    ///
+    /// What fails at once may have been a moment's trouble and is tried again. What has kept us waiting, or
+    /// waits for somebody to mend it, would do so again.
     pub(crate) async fn connect(&mut self, first: bool) -> Result<(), NoConnection> {
+        let began = Instant::now();
         let connection = match self.connection(false).await {
-            Err(_) if first => self.connection(true).await,
+            Err(error)
+                if first && error.class() != Class::Setup && began.elapsed() < AGAIN_WITHIN =>
+            {
+                self.connection(true).await
+            }
             connection => connection,
         };
         self.connection = Some(connection.map_err(|error| NoConnection(store_chain(&error)))?);

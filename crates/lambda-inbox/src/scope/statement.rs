@@ -74,7 +74,7 @@ impl StatementScope {
                 return Ended::Halve(verdicts::busy(verdicts::HELD), PART_WAIT);
             }
             let in_doubt = verdicts::unknown(&error);
-            let was_sent = error.stage() == Stage::Statement;
+            let is_in_doubt = error.stage() == Stage::Statement && error.is_in_doubt();
             match trouble(error) {
                 Trouble::Again(Again::Connection(_)) if !fresh && batch.deadline.may_start() => {
                     fresh = true;
@@ -85,7 +85,7 @@ impl StatementScope {
                     sleep(CONFLICT_PAUSE * 2_u32.pow(conflicts)).await;
                     conflicts += 1;
                 }
-                Trouble::Again(Again::Connection(_)) if was_sent => {
+                Trouble::Again(Again::Connection(_)) if is_in_doubt => {
                     set.record(batch, &in_doubt);
                     return Ended::Done;
                 }

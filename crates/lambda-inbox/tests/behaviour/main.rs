@@ -28,6 +28,7 @@ mod pooled;
 mod retention;
 mod round_trips;
 mod scopes;
+mod standby;
 mod statement;
 mod support;
 mod time_ordered;

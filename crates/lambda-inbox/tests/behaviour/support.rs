@@ -7,7 +7,7 @@ use lambda_inbox::sqlx::postgres::PgConnectOptions;
 use lambda_inbox::sqlx::{self, PgConnection};
 use lambda_inbox::{
     Handler, HandlerError, Inbox, InboxBuilder, InboxError, InboxEvent, Message, Outcome, Report,
-    Schema, migrate,
+    Schema, Source, migrate,
 };
 use lambda_inbox_testkit::event::{Record, event};
 use lambda_inbox_testkit::postgres::TestDatabase;
@@ -60,8 +60,12 @@ impl World {
 
     /// A consumer on another way to the database, such as a proxy or a role of its own.
     pub(crate) fn inbox_on(&self, options: PgConnectOptions) -> InboxBuilder {
+        self.inbox_from(Source::from(options))
+    }
+
+    pub(crate) fn inbox_from(&self, source: Source) -> InboxBuilder {
         let reports = Arc::clone(&self.reports);
-        Inbox::builder("payments", options)
+        Inbox::builder_with_source("payments", source)
             .on_outcome(move |report| reports.lock().unwrap().push(report.clone()))
     }
 
