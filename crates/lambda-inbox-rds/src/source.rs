@@ -154,10 +154,14 @@ impl ConnectionSource for Source {
     }
 }
 
-/// The options as they are: who wrote them has decided about TLS.
+/// The options as they are: who wrote them has decided about TLS. But sqlx's default, `Prefer`, is no decision: a
+/// server that is not on this machine must prove who it is then.
 impl From<PgConnectOptions> for Source {
     fn from(options: PgConnectOptions) -> Self {
-        let mode = Some(options.get_ssl_mode());
+        let mode = match options.get_ssl_mode() {
+            PgSslMode::Prefer => None,
+            asked => Some(asked),
+        };
         Self::new(Login::Fixed(Box::new(options)), Tls::new(mode, None))
     }
 }
@@ -269,4 +273,30 @@ fn is_other_name(error: &CertificateError) -> bool {
         error,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_options_leave_to_the_driver_is_verified_unless_it_is_on_this_machine() {
+        use PgSslMode::{Disable, Prefer, Require, VerifyFull};
+        for (host, mode, expected) in [
+            ("db.example", Prefer, VerifyFull),
+            ("db.example", Require, Require),
+            ("db.example", Disable, Disable),
+            ("127.0.0.1", Prefer, Prefer),
+        ] {
+            let options = PgConnectOptions::new_without_pgpass().host(host);
+            let options = options.ssl_mode(mode);
+            let source = Source::from(options.clone());
+            let found = source.tls.apply(options).get_ssl_mode();
+            assert_eq!(
+                format!("{found:?}"),
+                format!("{expected:?}"),
+                "{host}, {mode:?}"
+            );
+        }
+    }
 }
