@@ -158,10 +158,7 @@ impl ConnectionSource for Source {
 /// server that is not on this machine must prove who it is then.
 impl From<PgConnectOptions> for Source {
     fn from(options: PgConnectOptions) -> Self {
-        let mode = match options.get_ssl_mode() {
-            PgSslMode::Prefer => None,
-            asked => Some(asked),
-        };
+        let mode = Some(options.get_ssl_mode()).filter(|mode| !matches!(mode, PgSslMode::Prefer));
         Self::new(Login::Fixed(Box::new(options)), Tls::new(mode, None))
     }
 }
