@@ -65,6 +65,8 @@ impl StatementScope {
 
     async fn run_set(&self, batch: &Batch<'_>, link: &mut Link<'_>, set: &Set) -> Ended {
         let (mut fresh, mut conflicts) = (false, 0);
+        // No answer to a later try tells what became of one without an answer.
+        let mut in_doubt = None;
         loop {
             let error = match self.attempt(batch, link, set, fresh).await {
                 Ok(()) => return Ended::Done,
@@ -73,8 +75,9 @@ impl StatementScope {
             if error.class() == Class::Busy {
                 return Ended::Halve(verdicts::busy(verdicts::HELD), PART_WAIT);
             }
-            let in_doubt = verdicts::unknown(&error);
-            let is_in_doubt = error.stage() == Stage::Statement && error.is_in_doubt();
+            if error.stage() == Stage::Statement && error.is_in_doubt() {
+                in_doubt = Some(verdicts::unknown(&error));
+            }
             match trouble(error) {
                 Trouble::Again(Again::Connection(_)) if !fresh && batch.deadline.may_start() => {
                     fresh = true;
@@ -85,11 +88,11 @@ impl StatementScope {
                     sleep(CONFLICT_PAUSE * 2_u32.pow(conflicts)).await;
                     conflicts += 1;
                 }
-                Trouble::Again(Again::Connection(_)) if is_in_doubt => {
-                    set.record(batch, &in_doubt);
-                    return Ended::Done;
-                }
                 Trouble::Again(Again::Connection(error)) => {
+                    if let Some(unknown) = in_doubt {
+                        set.record(batch, &unknown);
+                        return Ended::Done;
+                    }
                     let verdict = Again::Connection(error).give_up();
                     return Ended::Lost(NoConnection(
                         verdict.reason.unwrap_or_default().into_owned(),

@@ -1,7 +1,7 @@
 //! The whole consumer is one SQL statement: one round trip a batch.
 
 use crate::support::{MINUTE, World};
-use Outcome::{Busy, Duplicate, Failed, Ignored, Mismatch, Poison, Processed};
+use Outcome::{Busy, Duplicate, Failed, Ignored, Mismatch, Poison, Processed, Unknown};
 use lambda_inbox::{InboxService, Outcome};
 use lambda_inbox_testkit::event::{Record, event};
 use serde_json::{Value, json};
@@ -180,6 +180,28 @@ async fn a_lost_reply_is_asked_for_again_and_has_one_effect() {
     assert_eq!(answer, Ok(vec![]));
     assert_eq!(world.outcomes(), [Duplicate]);
     assert_eq!((world.keys().await, world.effects().await), (2, 2));
+}
+
+/// It has committed, and nobody is left who could tell: so nobody may say that nothing was committed.
+#[tokio::test]
+async fn a_lost_reply_stays_in_doubt_whatever_the_second_try_meets() {
+    let world = World::new().await;
+    let proxy = world.proxy().await;
+    let inbox = world.inbox_behind(&proxy).build().unwrap();
+    let service = inbox.statement(STORE).unwrap();
+    let lost = proxy.lose_reply_to(b"{\"n\":77}");
+    let refuse = async {
+        lost.wait().await;
+        proxy.refuse(true);
+    };
+    let message = || batch([("m-1", r#"{"n":77}"#)]);
+    let ((), answer) = tokio::join!(refuse, world.deliver(&service, MINUTE, message()));
+    assert_eq!(answer, Ok(vec!["m-1".to_owned()]));
+    assert_eq!(world.outcomes(), [Unknown]);
+
+    proxy.refuse(false);
+    assert_eq!(world.deliver(&service, MINUTE, message()).await, Ok(vec![]));
+    assert_eq!((world.keys().await, world.effects().await), (1, 1));
 }
 
 #[tokio::test]
